@@ -1,0 +1,200 @@
+"""The composition root: the only file that knows every adapter. Opening calls no network but a probe on loopback
+when a new store chooses its embedder."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Self, TypedDict, Unpack
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from mnemic import config as configuration
+from mnemic.config import Config
+from mnemic.domain import ranking
+from mnemic.domain.types import Space
+from mnemic.engine import memory, portal
+from mnemic.engine.analysis import Analyser
+from mnemic.engine.embedding import Embedders, Models
+from mnemic.engine.spool import Spool
+from mnemic.errors import ConfigError, InvalidInput, MnemicError
+from mnemic.models import pick, tokens
+from mnemic.ports import Clock, Embedder
+from mnemic.store import Store
+from mnemic.store.driver import Driver
+from mnemic.store.journal import Journal
+from mnemic.store.vectors import MakeIndex
+
+
+class Opening(TypedDict, total=False):
+    """How a memory is opened. `home`: where it lies (default: MNEMIC_HOME or the user's data folder). `url`: of the
+    store. `namespace`: whose memory it is. `settings`: dotted keys, stronger than files and environment. `embedder`:
+    one of your own instead of the configured. `clock`: aware UTC."""
+
+    home: str | Path | None
+    url: str | None
+    namespace: str | None
+    settings: Mapping[str, object]
+    embedder: Embedder | None
+    clock: Clock | None
+
+
+class AsyncMemory(memory.AsyncMemory):
+    __doc__ = memory.AsyncMemory.__doc__
+
+    @classmethod
+    async def open(cls, **opening: Unpack[Opening]) -> Self:
+        """Open a memory, made on first use. Errors: ConfigError, StorageError, JournalError, ModelMissing."""
+        config = _config(opening)
+        engine = await asyncio.to_thread(assemble, config, opening)
+        opened = cls(engine, _namespace(config.namespace))
+        opened.start_worker()
+        return opened
+
+
+class Memory(portal.Memory):
+    __doc__ = portal.Memory.__doc__
+
+    @classmethod
+    def open(cls, **opening: Unpack[Opening]) -> Self:
+        """Open a memory, made on first use. Errors: ConfigError, StorageError, JournalError, ModelMissing."""
+        door = portal.Portal()
+        try:
+            return cls(door, door.call(AsyncMemory.open(**opening)))
+        except BaseException:
+            door.stop()
+            raise
+
+
+def _config(opening: Opening) -> Config:
+    home = opening.get("home")
+    overrides = dict(opening.get("settings", {}))
+    for key, value in (("store.url", opening.get("url")), ("namespace", opening.get("namespace"))):
+        if value is not None:
+            overrides[key] = value
+    return configuration.load(home=Path(home) if home else None, folder=Path.cwd(), overrides=overrides)[0]
+
+
+def assemble(config: Config, opening: Opening | None = None) -> memory.Engine:
+    """Everything a memory is made of, opened. Blocking."""
+    opening = opening or Opening()
+    clock = opening.get("clock") or _now
+    weights = ranking.Weights(fusion=ranking.Fusion(config.recall.fusion))
+    driver = open_driver(config)
+    try:
+        store = Store(driver, make_index(config), weights)
+        journal = open_journal(config, store)
+        try:
+            analyser = Analyser(config.chunker, tokens.counter(config.chunker.tokenizer))
+            spool = Spool(journal, store, analyser)
+        except BaseException:
+            journal.close()
+            raise
+    except BaseException:
+        driver.close()
+        raise
+    return memory.Engine(
+        config=config,
+        store=store,
+        journal=journal,
+        spool=spool,
+        models=_models(config, opening.get("embedder")),
+        analyser=analyser,
+        clock=clock,
+        zone=zone_of(config),
+        weights=weights,
+        waits_for_database=driver.dialect == "postgres",
+    )
+
+
+def open_driver(config: Config) -> Driver:
+    """The database of `store.url`. Errors: ConfigError, StorageError."""
+    scheme = config.store_url.partition("://")[0]
+    match scheme:
+        case "sqlite":
+            from mnemic.store.sqlite import open_sqlite
+
+            return open_sqlite(config.store_url, config.store)
+        case "postgresql" | "postgres":
+            from mnemic.store.postgres import open_postgres
+
+            return open_postgres(config.store_url, config.store)
+    raise ConfigError(f"store.url {configuration.without_password(config.store_url)!r}: sqlite:///... or postgresql://...")
+
+
+def make_index(config: Config) -> MakeIndex:
+    """How vectors are searched (`vector.index_type`). Errors: ConfigError, ModelMissing."""
+    metric = config.vector.similarity_metric
+    match config.vector.index_type:
+        case "exact" | "memory":
+            from mnemic.store.vectors.exact import ExactIndex
+
+            return lambda driver, namespace, space, dimension: ExactIndex(driver, namespace, space, dimension, metric)
+    raise ConfigError(f"vector.index_type {config.vector.index_type!r} is not available here")
+
+
+def open_journal(config: Config, store: Store) -> Journal:
+    return Journal.open(
+        journal_folder(config),
+        store.upkeep.identity(),
+        config.journal.key,
+        busy_timeout_s=config.store.busy_timeout_ms / 1000,
+        encrypt=config.journal.wal_encrypt,
+    )
+
+
+def journal_folder(config: Config) -> Path:
+    """A journal belongs to one store: its folder is named after the store's URL without the password."""
+    url = configuration.without_password(config.store_url)
+    return config.home / "journal" / hashlib.sha256(url.encode()).hexdigest()[:16]
+
+
+def zone_of(config: Config) -> tzinfo:
+    """The zone of times typed without one: `timezone`, else the machine's."""
+    if not config.timezone:
+        return datetime.now().astimezone().tzinfo or UTC
+    try:
+        return ZoneInfo(config.timezone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ConfigError(f"timezone {config.timezone!r} is not known; use an IANA name such as Europe/Lisbon") from error
+
+
+def _models(config: Config, own: Embedder | None) -> Models:
+    settings = config.embeddings
+
+    def choose(recorded: Space | None) -> Embedders:
+        if own is not None:
+            return _with_own(own, recorded)
+        found = pick.choose(settings, environment=os.environ, recorded=recorded)
+        return Embedders(found.embedder, found.reason, found.configured, found.better)
+
+    def make(provider: str, model: str) -> Embedder:
+        return pick.made(settings, provider, model, environment=os.environ)
+
+    def of(space: Space) -> Embedder | None:
+        try:
+            return pick.choose(settings, environment=os.environ, recorded=space).embedder
+        except MnemicError:
+            return None
+
+    return Models(choose, make, of)
+
+
+def _with_own(own: Embedder, recorded: Space | None) -> Embedders:
+    if recorded is None or recorded == own.space:
+        return Embedders(own)
+    both = f"the store has vectors of {recorded.label}, this embedder makes {own.space.label}"
+    return Embedders(None, f"{both}: reindex to switch", configured=own)
+
+
+def _namespace(name: str) -> str:
+    if not name or len(name) > 200 or "\x00" in name:
+        raise InvalidInput(f"the namespace {name!r} must have 1 to 200 characters and no NUL")
+    return name
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

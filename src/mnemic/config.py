@@ -1,0 +1,359 @@
+"""Settings: frozen dataclasses, one per room, read from TOML and the environment, each value with its origin.
+
+Precedence, first wins: `MNEMIC_SECTION__KEY` in the environment, the project file `.mnemic.toml`, the user's
+`config.toml`, the default below. Flags of the command line are applied by the doors. Lists are JSON in the environment.
+Below `app.py` settings are handed down; nothing else reads the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from mnemic.errors import ConfigError
+
+Origin = str  # "default", "environment MNEMIC_...", or the path of a file
+PROJECT_FILE = ".mnemic.toml"
+SECRET_KEYS = frozenset({"api_key", "token"})
+NOT_IN_PROJECT = frozenset({"api_key", "token", "base_url", "url"})  # a checked-out folder must not redirect data
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    url: str = ""  # sqlite:///path or postgresql://...; empty: <home>/mnemic.db
+    busy_timeout_ms: int = 5_000
+    readers: int = 4
+    query_deadline_ms: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class JournalConfig:
+    key: str = "auto"  # auto | keyring | file | env:NAME (32 bytes, base64)
+    wal_encrypt: bool = True
+    spool_wait_ms: int = 2_000  # how long `record` waits for a database server before it answers "spooled"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordConfig:
+    max_bytes: int = 4 * 1024 * 1024
+    future_tolerance_s: int = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingsConfig:
+    provider: Literal["auto", "local", "hashing", "multilingual", "ollama", "openai", "gemini", "none"] = "auto"
+    model: str = ""
+    dimension: int = 0  # 0: the model's own
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)  # the key, env:NAME or cmd:COMMAND
+    threads: int = 0  # 0: one per core, at most 4
+    timeout_s: float = 30.0
+    batch: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class VectorConfig:
+    enabled: bool = True
+    index_type: Literal["exact", "sqlite-vec", "pgvector", "memory"] = "exact"
+    similarity_metric: Literal["cosine", "dot_product", "euclidean"] = "cosine"
+    top_k: int = 10
+    similarity_threshold: float | None = None  # None: the space's own floor
+    rerank: bool = False
+    rerank_model: str = ""  # path of an ONNX file, or the URL of a /v1/rerank endpoint
+    ef_search: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkerConfig:
+    strategy: Literal["token", "semantic"] = "token"
+    max_tokens: int = 512
+    overlap_tokens: int = 64
+    tokenizer: str = "cl100k_base"
+    min_tokens: int = 64
+    breakpoint_threshold: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsConfig:
+    enabled: bool = True
+    max_topics_per_entry: int = 3
+    taxonomy: Literal["auto", "fixed", "hybrid"] = "auto"
+    custom_topics: tuple[str, ...] = ()
+    min_confidence: float = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class FilterConfig:
+    enabled: bool = True
+    autosave_threshold: float = 0.4
+    novelty_threshold: float = 0.85
+    min_length: int = 20
+    max_length: int = 10_000
+    exclude_patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecallConfig:
+    fusion: Literal["absolute", "rrf", "weighted", "vector", "keyword"] = "absolute"
+    share_of_best: float = 0.0  # drop hits below this share of the best score; 0 keeps all k
+    embed_timeout_ms: int = 3_000  # how long a question waits for its vector before it is keyword search
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    enabled: bool = True
+    poll_ms: int = 2_000
+    lease_s: float = 30.0
+    batch: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class ContextConfig:
+    sources: bool = False
+    tokens: int = 1_200
+    deadline_ms: int = 800
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    host: str = "127.0.0.1"
+    port: int = 7437
+    token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamConfig:
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HygieneConfig:
+    enabled: bool = False
+    schedule: Literal["hourly", "daily", "weekly"] = "daily"
+    max_entries: int = 10_000
+    prune_after_days: int = 90
+    dedup_similarity_threshold: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    home: Path = Path()
+    timezone: str = ""  # IANA name for times typed without a zone; empty: the machine's
+    namespace: str = "default"
+    store: StoreConfig = StoreConfig()
+    journal: JournalConfig = JournalConfig()
+    record: RecordConfig = RecordConfig()
+    embeddings: EmbeddingsConfig = EmbeddingsConfig()
+    vector: VectorConfig = VectorConfig()
+    chunker: ChunkerConfig = ChunkerConfig()
+    topics: TopicsConfig = TopicsConfig()
+    filter: FilterConfig = FilterConfig()
+    recall: RecallConfig = RecallConfig()
+    worker: WorkerConfig = WorkerConfig()
+    context: ContextConfig = ContextConfig()
+    server: ServerConfig = ServerConfig()
+    upstream: UpstreamConfig = UpstreamConfig()
+    hygiene: HygieneConfig = HygieneConfig()
+
+    @property
+    def store_url(self) -> str:
+        return self.store.url or f"sqlite:///{self.home / 'mnemic.db'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of `mnemic config list`. Secrets are masked in `shown`."""
+
+    key: str
+    value: object
+    origin: Origin
+
+    @property
+    def shown(self) -> object:
+        if self.key.rsplit(".", 1)[-1] in SECRET_KEYS and self.value:
+            return "********"
+        if self.key == "store.url":
+            return without_password(str(self.value))
+        return list(self.value) if isinstance(self.value, tuple) else self.value
+
+
+def without_password(url: str) -> str:
+    """The URL with its password masked, fit for logs and errors."""
+    head, separator, tail = url.partition("://")
+    credentials, at, rest = tail.rpartition("@")
+    if not separator or not at or ":" not in credentials:
+        return url
+    return f"{head}://{credentials.split(':', 1)[0]}:***@{rest}"
+
+
+def default_home(environment: Mapping[str, str]) -> Path:
+    """`MNEMIC_HOME`, else `$XDG_DATA_HOME/mnemic`, else `~/.local/share/mnemic` (or the system's like)."""
+    if environment.get("MNEMIC_HOME"):
+        return Path(environment["MNEMIC_HOME"]).expanduser().absolute()
+    from platformdirs import user_data_dir  # late: costs a few ms that most starts need not pay
+
+    return Path(user_data_dir("mnemic", appauthor=False))
+
+
+def user_file(environment: Mapping[str, str], home: Path) -> Path:
+    """Where the user's TOML lies: in MNEMIC_HOME when that is set, else in the system's configuration folder."""
+    if environment.get("MNEMIC_HOME"):
+        return home / "config.toml"
+    from platformdirs import user_config_dir
+
+    return Path(user_config_dir("mnemic", appauthor=False)) / "config.toml"
+
+
+def load(
+    environment: Mapping[str, str] | None = None,
+    *,
+    home: Path | None = None,
+    folder: Path | None = None,
+    overrides: Mapping[str, object] | None = None,
+) -> tuple[Config, tuple[Setting, ...]]:
+    """The configuration and where each value comes from.
+
+    `folder`: where to look for the project file, upwards. `overrides`: dotted keys from flags or Python, strongest.
+    Errors: ConfigError for an unknown key (with the nearest known one), a wrong type, or TOML that does not parse.
+    """
+    environment = os.environ if environment is None else environment
+    home = home.absolute() if home else default_home(environment)
+    known = {key for key, _ in _leaves(Config())}
+    values: dict[str, tuple[object, Origin]] = {}
+    for path, banned in ((user_file(environment, home), frozenset[str]()), (_project_file(folder), NOT_IN_PROJECT)):
+        if path and path.is_file():
+            for key, value in _flatten(_toml(path)):
+                _check(key, known, str(path))
+                if key.rsplit(".", 1)[-1] in banned:
+                    raise ConfigError(f"{path}: {key} may not be set by a project file; put it in your own config")
+                values[key] = (value, str(path))
+    for name, text in _environment_keys(environment):
+        key = name[len("MNEMIC_") :].lower().replace("__", ".")
+        _check(key, known, f"environment variable {name}")
+        values[key] = (text, f"environment {name}")
+    for key, value in (overrides or {}).items():
+        _check(key, known, "argument")
+        values[key] = (value, "argument")
+    config = _build(Config, "", values)
+    config = replace(config, home=home)
+    settings = tuple(
+        Setting(key, value, values[key][1] if key in values else "default") for key, value in _leaves(config)
+    )
+    return config, settings
+
+
+def _environment_keys(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, text in sorted(environment.items()):
+        if name.startswith("MNEMIC_") and name != "MNEMIC_HOME":
+            yield name, text
+
+
+def _project_file(folder: Path | None) -> Path | None:
+    for place in [folder, *folder.parents] if folder else []:
+        if (place / PROJECT_FILE).is_file():
+            return place / PROJECT_FILE
+    return None
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _check(key: str, known: set[str], where: str) -> None:
+    if key in known and key != "home":
+        return
+    near = get_close_matches(key, known, n=1, cutoff=0.5) or get_close_matches(
+        key.rsplit(".", 1)[-1], [k.rsplit(".", 1)[-1] for k in known], n=1
+    )
+    hint = f"; did you mean {near[0]}?" if near else "; `mnemic config list` shows the known keys"
+    raise ConfigError(f"{where}: unknown setting {key!r}{hint}")
+
+
+def _leaves(config: object, prefix: str = "") -> Iterator[tuple[str, object]]:
+    for item in fields(config):  # type: ignore[arg-type]
+        value = getattr(config, item.name)
+        if is_dataclass(value):
+            yield from _leaves(value, f"{prefix}{item.name}.")
+        else:
+            yield prefix + item.name, value
+
+
+def _build(cls: type[Any], prefix: str, values: Mapping[str, tuple[object, Origin]]) -> Any:
+    hints = get_type_hints(cls)
+    made: dict[str, object] = {}
+    for item in fields(cls):
+        key = prefix + item.name
+        if is_dataclass(hints[item.name]):
+            made[item.name] = _build(hints[item.name], key + ".", values)
+        elif key in values:
+            made[item.name] = _coerce(key, hints[item.name], *values[key])
+        elif item.default is not MISSING:
+            made[item.name] = item.default
+    return cls(**made)
+
+
+def _coerce(key: str, hint: object, value: object, origin: Origin) -> object:
+    """The value in the type of the setting. Text from the environment is read as that type."""
+    try:
+        return _typed(hint, value)
+    except (ValueError, TypeError, KeyError) as error:
+        wanted = " | ".join(map(str, get_args(hint))) if get_origin(hint) is Literal else _plain(hint)
+        shown = "a value" if key.rsplit(".", 1)[-1] in SECRET_KEYS else repr(value)
+        raise ConfigError(f"{origin}: {key} = {shown} is not {wanted}") from error
+
+
+def _plain(hint: object) -> str:
+    if get_origin(hint) is tuple:
+        return 'a list of strings (in the environment as JSON: ["a", "b"])'
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "a path"}
+    return names.get(hint, str(hint))  # type: ignore[call-overload, no-any-return]
+
+
+def _typed(hint: object, value: object) -> object:
+    origin = get_origin(hint)
+    if origin is Literal:
+        if value not in get_args(hint):
+            raise ValueError(value)
+        return value
+    if origin in (Union, types.UnionType):
+        if value is None or value in ("", "none", "null"):
+            return None
+        return _typed(next(a for a in get_args(hint) if a is not type(None)), value)
+    if origin is tuple:
+        items = json.loads(value) if isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or not all(isinstance(i, str) for i in items):
+            raise TypeError(value)
+        return tuple(items)
+    if hint is bool:
+        if isinstance(value, bool):
+            return value
+        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[str(value).lower()]
+    if hint in (int, float):
+        if isinstance(value, bool) or (hint is int and isinstance(value, float)):
+            raise TypeError(value)
+        return hint(value)  # type: ignore[operator]
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return Path(value) if hint is Path else value

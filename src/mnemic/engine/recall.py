@@ -1,0 +1,190 @@
+"""One question down, one answer up: candidates of both arms, exact scores of their union, the best with their reasons."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mnemic.domain import cues, ranking
+from mnemic.domain.types import Chunk, ChunkId, Event, Hit, Query
+from mnemic.engine.floors import floor_of
+from mnemic.store import Store
+from mnemic.store.chunks import Placed
+from mnemic.store.indexes import State
+from mnemic.store.vectors import Floats, Ints
+
+log = logging.getLogger("mnemic.recall")
+
+LEXICAL_CANDIDATES = 1_000  # of a namespace too large to score every vector
+LITERAL_LIMIT = 1_000
+TOO_DEEP = 4  # chunks looked at per hit wanted, because several may stand in one event
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its vector, where there is one."""
+
+    query: Query
+    vector: Floats | None
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Chunks in order, with what made their scores."""
+
+    indices: tuple[int, ...]
+    scores: tuple[float, ...]
+    parts: tuple[Mapping[str, float], ...]
+    found_by: tuple[tuple[str, ...], ...]
+
+
+def search(store: Store, namespace: str, asked: Asked, weights: ranking.Weights, floor: float | None) -> list[Hit]:
+    """The hits of a question, best first. Blocking; numpy and SQL only.
+
+    `floor`: the least plain similarity (0..1) of a chunk that only the vector arm proposes; None: the space's own.
+    """
+    state = store.indexes.state(namespace)
+    rows = state.snapshot.rows(asked.query)
+    if not len(state.snapshot.ids) or (rows is not None and not len(rows)) or asked.query.k <= 0:
+        return []
+    question = cues.ask(asked.query.text, state.snapshot.actors)
+    scored = (
+        _rank(state, question, asked, rows, weights, floor)
+        if question.terms or asked.vector is not None
+        else _Nothing
+    )
+    if not question.terms:
+        literal = _literal(store, namespace, state, asked.query, rows)
+        scored = _joined(literal, scored)
+    return _hits(store, namespace, state, asked.query, scored)
+
+
+_Nothing = Scored((), (), (), ())
+
+
+def _rank(
+    state: State,
+    question: cues.Question,
+    asked: Asked,
+    rows: Ints | None,
+    weights: ranking.Weights,
+    floor: float | None,
+) -> Scored:
+    view = state.snapshot.view
+    lexical = ranking.lexical(question, view, weights)
+    rows = _candidates(state, lexical, asked, rows)
+    cosine = _cosine(state, asked, weights, rows)
+    picked = lexical if rows is None else lexical[rows]
+    scores = ranking.fuse(question, view, weights, ranking.Arms(picked, cosine), rows)
+    order = scores.top(asked.query.k * TOO_DEEP)
+    order = order[(scores.raw[order] > 0) & ((picked[order] > 0) | (cosine[order] > 0))]
+    similar = _similar(state, asked, scores.rows[order])
+    least = floor_of(state.space.space) if floor is None and state.space else (floor or 0.0)
+    keep = (picked[order] > 0) | (similar >= least)
+    order, similar = order[keep], similar[keep]
+    parts, found_by = [], []
+    for position, nearness in zip(order.tolist(), similar.tolist(), strict=True):
+        number = ranking.explain(scores, position)
+        if asked.vector is not None:
+            number["similarity"] = round(nearness, 6)
+        parts.append(number)
+        arms = (("keyword", picked[position] > 0), ("vector", cosine[position] > 0))
+        found_by.append(tuple(name for name, found in arms if found))
+    index = scores.rows[order].tolist()
+    return Scored(tuple(index), tuple(scores.score[order].tolist()), tuple(parts), tuple(found_by))
+
+
+def _candidates(state: State, lexical: Floats, asked: Asked, rows: Ints | None) -> Ints | None:
+    """The union of both arms' best where scoring every vector would be slow; else `rows` as they are."""
+    if state.dense is None or state.dense.exhaustive or asked.vector is None:
+        return rows
+    allowed = np.arange(len(lexical)) if rows is None else rows
+    worded = allowed[lexical[allowed] > 0]
+    if len(worded) > LEXICAL_CANDIDATES:
+        worded = worded[np.argpartition(-lexical[worded], LEXICAL_CANDIDATES)[:LEXICAL_CANDIDATES]]
+    near = state.dense.nearest(asked.vector, LEXICAL_CANDIDATES, rows)
+    chunks = state.snapshot.view.chunks
+    around = np.concatenate([near, chunks.before[near], chunks.after[near]])  # who may borrow from the nearest
+    united = np.unique(np.concatenate([worded, around[around >= 0]]))
+    return united if rows is None else united[np.isin(united, rows)]
+
+
+def _cosine(state: State, asked: Asked, weights: ranking.Weights, rows: Ints | None) -> Floats:
+    if state.dense is None or asked.vector is None:
+        return np.zeros(len(state.snapshot.ids) if rows is None else len(rows), np.float32)
+    if weights.fusion is ranking.Fusion.VECTOR:
+        return state.dense.similar(asked.vector, rows)
+    return state.dense.contextual(asked.vector, weights, rows)
+
+
+def _similar(state: State, asked: Asked, rows: Ints) -> Floats:
+    if state.dense is None or asked.vector is None or not len(rows):
+        return np.zeros(len(rows), np.float32)
+    return state.dense.similar(asked.vector, rows)
+
+
+def _literal(store: Store, namespace: str, state: State, query: Query, rows: Ints | None) -> Scored:
+    """A question without words ("C++", "AND", a lone bracket): texts that hold it to the letter, newest first."""
+    needle = query.text.strip()
+    if not needle:
+        return _Nothing
+    seqs = store.events.holding(namespace, needle, LITERAL_LIMIT)
+    allowed = np.isin(state.snapshot.seqs, seqs)
+    if rows is not None:
+        mask = np.zeros(len(allowed), bool)
+        mask[rows] = True
+        allowed &= mask
+    index = np.flatnonzero(allowed)[::-1][: query.k * TOO_DEEP].tolist()
+    return Scored(
+        tuple(index), (1.0,) * len(index), ({"literal": 1.0},) * len(index), (("literal",),) * len(index)
+    )
+
+
+def _joined(first: Scored, then: Scored) -> Scored:
+    seen = set(first.indices)
+    rest = [n for n, index in enumerate(then.indices) if index not in seen]
+    return Scored(
+        first.indices + tuple(then.indices[n] for n in rest),
+        first.scores + tuple(then.scores[n] for n in rest),
+        first.parts + tuple(then.parts[n] for n in rest),
+        first.found_by + tuple(then.found_by[n] for n in rest),
+    )
+
+
+def _hits(store: Store, namespace: str, state: State, query: Query, scored: Scored) -> list[Hit]:
+    """One hit an event: its best chunk, which names the others."""
+    best: dict[int, int] = {}  # seq -> position in `scored`
+    others: dict[int, list[int]] = {}
+    for position, index in enumerate(scored.indices):
+        seq = int(state.snapshot.seqs[index])
+        if seq in best:
+            others.setdefault(seq, []).append(int(state.snapshot.ids[index]))
+        elif len(best) < query.k:
+            best[seq] = position
+    ids = {seq: int(state.snapshot.ids[scored.indices[position]]) for seq, position in best.items()}
+    events = store.events.by_seq(namespace, best)
+    placed = store.chunks.placed(namespace, ids.values())
+    hits = []
+    for seq, position in best.items():
+        event, place = events.get(seq), placed.get(ids[seq])
+        if event is None or place is None:  # erased since the snapshot was taken
+            continue
+        hits.append(
+            Hit(
+                chunk=chunk_of(event, place),
+                event=event,
+                score=round(float(scored.scores[position]), 6),
+                found_by=scored.found_by[position],
+                parts=scored.parts[position],
+                others=tuple(ChunkId(i) for i in others.get(seq, ())),
+            )
+        )
+    return hits
+
+
+def chunk_of(event: Event, place: Placed, topics: Sequence[str] = ()) -> Chunk:
+    text = event.text[place.start : place.stop]
+    return Chunk(ChunkId(place.id), event.id, text, place.start, place.stop, tuple(topics))

@@ -1,0 +1,189 @@
+"""The steps that derive what is missing. They keep no cursor: each asks the store what it lacks, so a crash is a
+restart. Several processes share the work by a lease; what a lapsed holder still writes is harmless, because every
+result is stored once."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import uuid4
+
+from mnemic.engine.analysis import Analyser, embed_whole, embedded_text
+from mnemic.engine.embedding import Embedders, Models
+from mnemic.errors import ModelError
+from mnemic.ports import Clock, Embedder
+from mnemic.store import Store
+from mnemic.store.codec import micros
+from mnemic.store.upkeep import Lease, StoredSpace
+
+log = logging.getLogger("mnemic.worker")
+
+LEASE = "steps"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One look at one step: `done` pieces of work; `left` says whether the step found more than it took."""
+
+    step: str
+    done: int
+    left: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    batch: int
+    lease_s: float
+
+
+class Worker:
+    """Runs the steps of all namespaces of a store. Blocking; one call at a time."""
+
+    def __init__(self, store: Store, analyser: Analyser, models: Models, clock: Clock, pace: Pace) -> None:
+        self._store, self._analyser, self._models, self._clock, self._pace = store, analyser, models, clock, pace
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+        self._lease: Lease | None = None
+        self._lease_until = 0.0
+        self._embedders: Embedders | None = None
+        self._at_rest: dict[str, tuple[int, int, tuple[int, ...]]] = {}
+        self.failure = ""  # why the last attempt of a step failed; empty when it did not
+
+    # -- leases
+
+    def holds_lease(self) -> bool:
+        """Take or renew the lease; whether this worker has it."""
+        now = time.monotonic()
+        if self._lease is not None and now < self._lease_until - self._pace.lease_s / 2:
+            return True
+        stamp = micros(self._clock())
+        ends = stamp + int(self._pace.lease_s * 1_000_000)
+        self._lease = self._store.upkeep.acquire(LEASE, self._holder, stamp, ends)
+        self._lease_until = now + self._pace.lease_s
+        return self._lease is not None
+
+    def release(self) -> None:
+        if self._lease is not None:
+            self._store.upkeep.release(self._lease)
+            self._lease = None
+
+    # -- embedders
+
+    def embedders(self) -> Embedders:
+        """Chosen once; a new store's choice is recorded with its first vector."""
+        if self._embedders is None:
+            serving = self._store.upkeep.serving()
+            self._embedders = self._models.choose(serving.space if serving else None)
+        return self._embedders
+
+    def embedder_of(self, stored: StoredSpace) -> Embedder | None:
+        for known in (self.embedders().serving, self.embedders().configured):
+            if known is not None and known.space == stored.space:
+                return known
+        return self._models.of(stored.space)
+
+    def forget_choice(self) -> None:
+        """The serving space has changed: choose again."""
+        self._embedders = None
+        self._at_rest.clear()
+
+    # -- steps
+
+    def run_once(self, stop: Callable[[], bool] = lambda: False) -> list[Progress]:
+        """One batch of each step in each namespace that lacks something. Errors of models end up in `failure`."""
+        report: list[Progress] = []
+        for head in self._store.chunks.heads():
+            spaces = self._filling()
+            mark = (head.chunk, head.epoch, tuple(s.id for s in spaces))
+            if stop() or self._at_rest.get(head.namespace) == mark and (spaces or not self._can_start()):
+                continue
+            found = [self._chunk(head.namespace), *self._index(head.namespace, spaces)]
+            report += [p for p in found if p.done or p.left]
+            if not any(p.done or p.left for p in found):
+                self._at_rest[head.namespace] = mark
+        self._finish_reindex()
+        return report
+
+    def _filling(self) -> list[StoredSpace]:
+        return [s for s in self._store.upkeep.spaces() if s.state in ("serving", "building")]
+
+    def _can_start(self) -> bool:
+        return self.embedders().serving is not None
+
+    def _chunk(self, namespace: str) -> Progress:
+        """Events without chunks: their table was lost, or a rule changed."""
+        events = self._store.events.without_chunks(namespace, self._pace.batch)
+        rows = [(int(event.seq), chunk) for event in events for chunk in self._analyser.chunks(event)]
+        if rows:
+            self._store.chunks.add(namespace, rows)
+        return Progress("chunk", len(rows), len(events) == self._pace.batch and bool(rows))
+
+    def _index(self, namespace: str, spaces: list[StoredSpace]) -> list[Progress]:
+        if not spaces:
+            first = self.embedders().serving
+            return [self._embed(namespace, None, first)] if first is not None else []
+        return [self._embed(namespace, space, self.embedder_of(space)) for space in spaces]
+
+    def _embed(self, namespace: str, stored: StoredSpace | None, embedder: Embedder | None) -> Progress:
+        """Vectors for a batch of chunks that have none in a space."""
+        if embedder is None:
+            return Progress("index", 0, False)
+        missing = self._store.vectors.missing(namespace, stored.id if stored else 0, self._pace.batch)
+        if not missing:
+            return Progress("index", 0, False)
+        texts = [embedded_text(m.text, m.actor, m.role) for m in missing]
+        try:
+            vectors = embed_whole(embedder, texts)
+            self.failure = ""
+        except ModelError as error:
+            self.failure = str(error)
+            log.warning("%d chunks wait for their vectors: %s", len(missing), error)
+            return Progress("index", 0, False)
+        if stored is None:
+            stored = self._store.upkeep.serve_first(embedder.space)
+            if stored.space != embedder.space:  # another process chose first
+                self.forget_choice()
+                return Progress("index", 0, True)
+        self._store.vectors.put(namespace, stored.id, [m.id for m in missing], vectors)
+        return Progress("index", len(missing), len(missing) == self._pace.batch)
+
+    def missing(self) -> int:
+        """Chunks of all namespaces that a step could still give a vector."""
+        spaces = [s for s in self._filling() if self.embedder_of(s) is not None]
+        total = 0
+        for head in self._store.chunks.heads():
+            if not spaces and not self._filling() and self._can_start():
+                total += self._store.vectors.missing_count(head.namespace, 0)
+            for space in spaces:
+                total += self._store.vectors.missing_count(head.namespace, space.id)
+        return total
+
+    def _finish_reindex(self) -> None:
+        """A space being built serves as soon as it lacks nothing."""
+        building = next((s for s in self._store.upkeep.spaces() if s.state == "building"), None)
+        if building is None:
+            return
+        left = (self._store.vectors.missing_count(h.namespace, building.id) for h in self._store.chunks.heads())
+        if not any(left):
+            self._store.upkeep.put_space(building.space, "serving")
+            self.forget_choice()
+            log.info("reindex done: %s serves now", building.space.label)
+
+    def settle(self, seconds: float | None = None) -> bool:
+        """Run the steps to rest, with the lease; whether they came to rest within `seconds`."""
+        end = None if seconds is None else time.monotonic() + seconds
+        while True:
+            if not self.holds_lease():
+                if not self.missing():
+                    return True  # another worker did it
+            elif not self.run_once(lambda: end is not None and time.monotonic() > end):
+                return True
+            if end is not None and time.monotonic() > end:
+                return False
+            if self._lease is None:
+                time.sleep(0.05)  # another worker holds the lease; it works, or it lapses
+
+

@@ -1,0 +1,173 @@
+-- Named queries, SQLite. `sql/postgres.sql` holds the same names. Times are microseconds since 1970 in UTC.
+
+-- name: meta
+SELECT value FROM meta WHERE key = :key
+
+-- name: meta_put
+INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value
+
+-- name: meta_put_once
+INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO NOTHING
+
+-- name: heads
+SELECT namespace, seq, chunk, vector, epoch FROM heads ORDER BY namespace
+
+-- name: head
+SELECT seq, chunk, vector, epoch FROM heads WHERE namespace = :namespace
+
+-- name: head_locked
+SELECT seq, chunk, vector, epoch FROM heads WHERE namespace = :namespace
+
+-- name: head_make
+INSERT INTO heads (namespace, seq, chunk, vector, epoch) VALUES (:namespace, 0, 0, 0, 0) ON CONFLICT DO NOTHING
+
+-- name: head_put
+UPDATE heads SET seq = :seq, chunk = :chunk, vector = :vector, epoch = :epoch WHERE namespace = :namespace
+
+-- name: anchor
+SELECT seq, chain FROM anchors WHERE journal = :journal
+
+-- name: anchor_locked
+SELECT seq, chain FROM anchors WHERE journal = :journal
+
+-- name: anchor_make
+INSERT INTO anchors (journal, seq, chain) VALUES (:journal, 0, x'') ON CONFLICT DO NOTHING
+
+-- name: anchor_put
+UPDATE anchors SET seq = :seq, chain = :chain WHERE journal = :journal
+
+-- name: digests
+SELECT id, digest, seq FROM events
+WHERE namespace = :namespace AND id IN (SELECT unhex(value) FROM json_each(:ids))
+
+-- name: event_put
+INSERT INTO events (namespace, seq, id, kind, text, session, channel, role, actor, project, at, recorded_at,
+                    importance, trust, data, digest)
+VALUES (:namespace, :seq, :id, :kind, :text, :session, :channel, :role, :actor, :project, :at, :recorded_at,
+        :importance, :trust, :data, :digest)
+
+-- name: quarantine_put
+INSERT INTO quarantine (namespace, id, digest, reason, at, body)
+VALUES (:namespace, :id, :digest, :reason, :at, :body) ON CONFLICT DO NOTHING
+
+-- name: quarantine_count
+SELECT count(*) FROM quarantine WHERE namespace = :namespace
+
+-- name: events_by_seq
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events WHERE namespace = :namespace AND seq IN (SELECT value FROM json_each(:seqs))
+
+-- name: event_by_id
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events WHERE namespace = :namespace AND id = :id
+
+-- name: events
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events
+WHERE namespace = :namespace AND seq > :after AND (:last IS NULL OR seq <= :last)
+  AND (:session IS NULL OR session = :session)
+  AND (:since IS NULL OR at >= :since) AND (:until IS NULL OR at < :until)
+  AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
+  AND (:roles IS NULL OR role IN (SELECT value FROM json_each(:roles)))
+ORDER BY seq LIMIT :limit
+
+-- name: events_holding
+SELECT seq FROM events
+WHERE namespace = :namespace AND instr(lower(text), :needle) > 0 ORDER BY seq DESC LIMIT :limit
+
+-- name: events_without_chunks
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events AS e
+WHERE namespace = :namespace AND kind NOT IN ('marker', 'edit') AND trim(text) != ''
+  AND NOT EXISTS (SELECT 1 FROM chunks AS c WHERE c.namespace = e.namespace AND c.seq = e.seq)
+ORDER BY seq LIMIT :limit
+
+-- name: sessions
+SELECT session, min(seq), max(seq), count(*), min(at), max(at) FROM events
+WHERE namespace = :namespace AND session IS NOT NULL GROUP BY session ORDER BY max(seq) DESC LIMIT :limit
+
+-- name: counts
+SELECT (SELECT count(*) FROM events WHERE namespace = :namespace),
+       (SELECT count(*) FROM chunks WHERE namespace = :namespace),
+       (SELECT count(*) FROM chunks WHERE namespace = :namespace AND kept = 1)
+
+-- name: chunk_put
+INSERT INTO chunks (namespace, id, seq, start, stop, words, flags, kept, verdict, terms)
+VALUES (:namespace, :id, :seq, :start, :stop, :words, :flags, :kept, :verdict, :terms)
+
+-- name: chunks_after
+SELECT c.id, c.seq, c.words, c.flags, c.kept, c.terms, e.session, e.role, e.actor, e.kind, e.channel, e.project, e.at
+FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
+WHERE c.namespace = :namespace AND c.id > :after ORDER BY c.id
+
+-- name: chunks_by_id
+SELECT c.id, c.seq, c.start, c.stop FROM chunks AS c
+WHERE c.namespace = :namespace AND c.id IN (SELECT value FROM json_each(:ids))
+
+-- name: chunk
+SELECT id, seq, start, stop, words, flags, kept, verdict FROM chunks WHERE namespace = :namespace AND id = :id
+
+-- name: chunks_of_event
+SELECT id, start, stop FROM chunks WHERE namespace = :namespace AND seq = :seq ORDER BY id
+
+-- name: chunks_without_vector
+SELECT c.id, c.start, c.stop, e.text, e.actor, e.role
+FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
+WHERE c.namespace = :namespace AND c.kept = 1 AND NOT EXISTS (
+    SELECT 1 FROM vectors AS v WHERE v.namespace = c.namespace AND v.space = :space AND v.chunk = c.id)
+ORDER BY c.id LIMIT :limit
+
+-- name: chunks_without_vector_count
+SELECT count(*) FROM chunks AS c
+WHERE c.namespace = :namespace AND c.kept = 1 AND NOT EXISTS (
+    SELECT 1 FROM vectors AS v WHERE v.namespace = c.namespace AND v.space = :space AND v.chunk = c.id)
+
+-- name: vector_put
+INSERT INTO vectors (namespace, space, chunk, number, vector)
+VALUES (:namespace, :space, :chunk, :number, :vector) ON CONFLICT DO NOTHING
+
+-- name: vectors_after
+SELECT chunk, number, vector FROM vectors
+WHERE namespace = :namespace AND space = :space AND (number, chunk) > (:number, :chunk)
+ORDER BY number, chunk LIMIT :limit
+
+-- name: vectors_by_chunk
+SELECT chunk, vector FROM vectors
+WHERE namespace = :namespace AND space = :space AND chunk IN (SELECT value FROM json_each(:ids))
+
+-- name: vectors_drop
+DELETE FROM vectors
+WHERE namespace = :namespace AND space = :space AND chunk IN (SELECT value FROM json_each(:ids))
+
+-- name: vectors_count
+SELECT count(*) FROM vectors WHERE namespace = :namespace AND space = :space
+
+-- name: vectors_prune
+DELETE FROM vectors WHERE namespace = :namespace AND space = :space
+
+-- name: spaces
+SELECT id, label, provider, model, dimension, scheme, state FROM spaces ORDER BY id
+
+-- name: space_put
+INSERT INTO spaces (label, provider, model, dimension, scheme, state)
+VALUES (:label, :provider, :model, :dimension, :scheme, :state) ON CONFLICT (label) DO UPDATE SET state = excluded.state
+
+-- name: space_state
+UPDATE spaces SET state = :state WHERE id = :id
+
+-- name: space_drop
+DELETE FROM spaces WHERE id = :id
+
+-- name: lease
+SELECT holder, token, expires_at FROM leases WHERE name = :name
+
+-- name: lease_put
+INSERT INTO leases (name, holder, token, expires_at) VALUES (:name, :holder, :token, :expires_at)
+ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = excluded.token, expires_at = excluded.expires_at
+
+-- name: usage_add
+INSERT INTO usage (namespace, subject, day, count) VALUES (:namespace, :subject, :day, :count)
+ON CONFLICT (namespace, subject, day) DO UPDATE SET count = count + excluded.count
+
+-- name: usage
+SELECT subject, sum(count), max(day) FROM usage WHERE namespace = :namespace GROUP BY subject ORDER BY subject

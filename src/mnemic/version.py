@@ -1,0 +1,3 @@
+"""The version of the package; nothing else, so that it costs nothing to ask."""
+
+__version__ = "0.1.0"
