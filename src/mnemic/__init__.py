@@ -1,10 +1,10 @@
 """mnemic: long-term memory for AI chats and agents. One log, and what matters comes back in the next prompt.
 
-    from mnemic import Memory
+from mnemic import Memory
 
-    with Memory.open() as memory:
-        memory.record("I moved to Porto in March", session="s1")
-        memory.recall("where do I live?")[0].text
+with Memory.open() as memory:
+    memory.record("I moved to Porto in March", session="s1")
+    memory.recall("where do I live?")[0].text
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from mnemic.domain.types import Space
 from mnemic.engine import memory, portal
 from mnemic.engine.analysis import Analyser
 from mnemic.engine.embedding import Embedders, Models
+from mnemic.engine.parts import Engine
 from mnemic.engine.spool import Spool
 from mnemic.errors import ConfigError, InvalidInput, MnemicError
 from mnemic.models import pick, tokens
@@ -78,7 +79,7 @@ def _config(opening: Opening) -> Config:
     return configuration.load(home=Path(home) if home else None, folder=Path.cwd(), overrides=overrides)[0]
 
 
-def assemble(config: Config, opening: Opening | None = None) -> memory.Engine:
+def assemble(config: Config, opening: Opening | None = None) -> Engine:
     """Everything a memory is made of, opened. Blocking."""
     opening = opening or Opening()
     clock = opening.get("clock") or _now
@@ -96,7 +97,7 @@ def assemble(config: Config, opening: Opening | None = None) -> memory.Engine:
     except BaseException:
         driver.close()
         raise
-    return memory.Engine(
+    return Engine(
         config=config,
         store=store,
         journal=journal,
@@ -122,7 +123,9 @@ def open_driver(config: Config) -> Driver:
             from mnemic.store.postgres import open_postgres
 
             return open_postgres(config.store_url, config.store)
-    raise ConfigError(f"store.url {configuration.without_password(config.store_url)!r}: sqlite:///... or postgresql://...")
+    raise ConfigError(
+        f"store.url {configuration.without_password(config.store_url)!r}: sqlite:///... or postgresql://..."
+    )
 
 
 def make_index(config: Config) -> MakeIndex:
@@ -159,7 +162,9 @@ def zone_of(config: Config) -> tzinfo:
     try:
         return ZoneInfo(config.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ConfigError(f"timezone {config.timezone!r} is not known; use an IANA name such as Europe/Lisbon") from error
+        raise ConfigError(
+            f"timezone {config.timezone!r} is not known; use an IANA name such as Europe/Lisbon"
+        ) from error
 
 
 def _models(config: Config, own: Embedder | None) -> Models:

@@ -353,7 +353,7 @@ def _typed(hint: object, value: object) -> object:
     if hint in (int, float):
         if isinstance(value, bool) or (hint is int and isinstance(value, float)):
             raise TypeError(value)
-        return hint(value)  # type: ignore[operator]
+        return int(str(value)) if hint is int else float(str(value))
     if not isinstance(value, str):
         raise TypeError(value)
     return Path(value) if hint is Path else value

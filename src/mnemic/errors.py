@@ -11,6 +11,7 @@
     │   ├── StorageReadOnly    no permission to write
     │   ├── StorageDamaged     what is stored does not verify
     │   ├── SchemaTooNew       written by a newer mnemic
+    │   ├── LeaseLost          another worker took over; nothing was written
     │   └── Unreachable        the database server does not answer
     ├── JournalError           the journal in front of the store
     │   ├── WrongKey           the key does not open this journal
@@ -82,6 +83,10 @@ class StorageDamaged(StorageError):
 
 class SchemaTooNew(StorageError):
     """The database was written by a newer mnemic; upgrade this one."""
+
+
+class LeaseLost(StorageError):
+    """Another worker took over; nothing was written."""
 
 
 class Unreachable(StorageError):

@@ -12,9 +12,8 @@ from mnemic.config import ChunkerConfig
 from mnemic.domain.chunking import Piece, sentences, split, split_semantic
 from mnemic.models.tokens import count_cl100k
 
-_PARTS = st.sampled_from(
-    "Hello world. |One two three|\n\n|\n|# Head\n|```\n|- item\n|你好。|👩‍⚕️|e\u0301| |3.14|…|xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx".split("|")
-)
+_WORDS = ["Hello world. ", "One two three", "- item\n", "你好。", "👩‍⚕️", "e\u0301", "3.14", "…", "x" * 50]
+_PARTS = st.sampled_from([*_WORDS, " ", "\n", "\n\n", "# Head\n", "```\n"])
 TEXTS = st.one_of(st.text(max_size=300), st.lists(_PARTS, max_size=80).map("".join))
 SIZES = st.integers(4, 40).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1)))
 

@@ -41,6 +41,7 @@ class Question:
     role: int
     answer: int
     days: tuple[Day, ...]
+    about_asking: bool
 
 
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
@@ -65,6 +66,7 @@ _WHEN = re.compile(
     re.IGNORECASE,
 )
 _MANY = re.compile(r"\bhow (?:many|much)\b|\bwhat (?:number|percentage|amount)\b", re.IGNORECASE)
+_ASKING = re.compile(r"\b(?:ask(?:s|ed|ing)?|questions?|wonder(?:s|ed|ing)?|inquir\w+)\b", re.IGNORECASE)
 _REQUEST = re.compile(r"\b(?:could|can|would|will) you\b|\b(?:suggest|recommend|show me|give me|help me|advice)\b|\bhow (?:do|can|should) i\b", re.IGNORECASE)
 
 
@@ -82,6 +84,7 @@ def ask(text: str, actors: Sequence[str]) -> Question:
         role=-1 if named else _role(head),
         answer=_answer(head),
         days=_days(head),
+        about_asking=_ASKING.search(head) is not None,
     )
 
 

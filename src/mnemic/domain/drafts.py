@@ -208,5 +208,3 @@ def _clean_value(value: JsonValue, depth: int) -> JsonValue:
         case dict():
             return {clean(str(key)): _clean_value(item, depth + 1) for key, item in value.items()}
     raise InvalidInput(f"data holds a {type(value).__name__}, which is no JSON value")
-
-

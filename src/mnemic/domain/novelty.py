@@ -16,13 +16,14 @@ _QUESTION = "?？؟"
 _APOSTROPHES = str.maketrans("’ʼ", "''")
 
 # Words that change nothing when they come or go. Each opposite of a dropped word stays: "from", "off", "or", "your".
-_EMPTY = frozenset(
-    "a an the i me my mine we us our am is are be been being do does to of in at on for and that this it its there "
-    "so well just really very quite also too oh ok okay yes yeah please thanks thank you hi hello hey "
-    "el la los las lo un una unos unas yo mi mis es soy son de en y que por favor gracias hola pues muy sí "
-    "der den dem ein eine einen ich mein meine ist bin sind und ja bitte danke sehr auch "
-    "le les une je mon ma mes est suis et que oui merci très aussi".split()
-)  # fmt: skip
+_EMPTY_WORDS = """
+a an the i me my mine we us our am is are be been being do does to of in at on for and that this it its there so well
+just really very quite also too oh ok okay yes yeah please thanks thank you hi hello hey
+el la los las lo un una unos unas yo mi mis es soy son de en y que por favor gracias hola pues muy sí
+der den dem ein eine einen ich mein meine ist bin sind und ja bitte danke sehr auch
+le les une je mon ma mes est suis et oui merci très aussi
+"""
+_EMPTY = frozenset(_EMPTY_WORDS.split())
 _OPENED = {
     "n't": "not", "'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would", "'s": "is",
 }  # fmt: skip

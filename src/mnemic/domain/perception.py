@@ -28,7 +28,9 @@ def eye_search(pattern: str, *, path: str = "", hits: int | None = None) -> Draf
     """What was searched for in the code, where, and how many hits it had."""
     where = f" in {path}" if path else ""
     found = f": {hits} hits" if hits is not None else ""
-    return _draft(Kind.EYE_SEARCH, f"searched {pattern!r}{where}{found}", {"pattern": pattern, "path": path, "hits": hits})
+    return _draft(
+        Kind.EYE_SEARCH, f"searched {pattern!r}{where}{found}", {"pattern": pattern, "path": path, "hits": hits}
+    )
 
 
 def body_tool(tool: str, arguments: Mapping[str, JsonValue], *, success: bool) -> Draft:
@@ -61,13 +63,17 @@ def tongue_edit(path: str, diff: str) -> Draft:
 
 def nose_error(error: str, *, context: str = "") -> Draft:
     """An error: its type or first line, and where it came up."""
-    return _draft(Kind.NOSE_ERROR, _smell("error", error, context), {"error": cut(error, LINE_CHARS), "context": context})
+    return _draft(
+        Kind.NOSE_ERROR, _smell("error", error, context), {"error": cut(error, LINE_CHARS), "context": context}
+    )
 
 
 def nose_warning(warning: str, *, context: str = "") -> Draft:
     """A warning, and where it came up."""
     return _draft(
-        Kind.NOSE_WARNING, _smell("warning", warning, context), {"warning": cut(warning, LINE_CHARS), "context": context}
+        Kind.NOSE_WARNING,
+        _smell("warning", warning, context),
+        {"warning": cut(warning, LINE_CHARS), "context": context},
     )
 
 
@@ -81,7 +87,9 @@ def outcome_done(description: str, *, score: float) -> Draft:
     """A goal that was reached, as far as `score`, 0.0 to 1.0, says."""
     if not 0.0 <= score <= 1.0:
         raise InvalidInput(f"score {score} is not between 0 and 1")
-    return _draft(Kind.OUTCOME_DONE, f"done: {description} (score {score:g})", {"description": description, "score": score})
+    return _draft(
+        Kind.OUTCOME_DONE, f"done: {description} (score {score:g})", {"description": description, "score": score}
+    )
 
 
 def cut(text: str, limit: int) -> str:

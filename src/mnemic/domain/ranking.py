@@ -26,7 +26,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from mnemic.domain.cues import Day, Question
+from mnemic.domain.cues import USER, Day, Question
 from mnemic.domain.terms import Flag
 
 Floats = npt.NDArray[np.float32]
@@ -63,6 +63,8 @@ class Weights:
     person: float = 0.5
     answer: float = 0.2
     date: float = 0.4
+    self_told: float = 0.3
+    only_asks: float = 0.2
     fusion: Fusion = Fusion.ABSOLUTE
 
 
@@ -360,6 +362,11 @@ def _cues(question: Question, chunks: Chunks, weights: Weights, at: Ints | slice
         factors["answer"] = _factor(weights.answer, (chunks.flags[at] & question.answer) != 0)
     if question.days and weights.date:
         factors["date"] = _factor(weights.date, said_on(question.days, chunks.time[at]))
+    flags = chunks.flags[at]
+    if weights.self_told and (question.actors or question.role == USER):
+        factors["self"] = _factor(weights.self_told, (flags & Flag.SELF) != 0)
+    if weights.only_asks and not question.about_asking:
+        factors["asks"] = _factor(-weights.only_asks, (flags & Flag.ASKS) != 0)
     return factors
 
 

@@ -42,6 +42,9 @@ class Flag(IntFlag):
     TIME = 2  # a date, a weekday, "yesterday", "two weeks ago"
     NUMBER = 4  # digits or a number word
     WISH = 8  # a standing wish: "always", "prefer", "make sure"
+    SELF = 16  # the speaker speaks of themself: "I", "my", "we"
+    ASKS = 32  # most of it asks, and nothing in it is about the speaker: a turn that answers nothing
+    NAME = 64  # a capital inside a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ _NUMBER_WORDS = frozenset(
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen
     couple several once twice few both pair half""".split()
 )
+_SELF_WORDS = frozenset("i me my mine myself we our ours".split())
 _WISH_WORDS = frozenset("always never prefer prefers preferably preference ensure".split())
 
 # Sentence punctuation and Markdown around a token say nothing about it; other symbols are part of its literal.
@@ -136,7 +140,7 @@ def analyse(text: str, actor: str = "") -> Analysis:
     name = _name(actor)
     passages: list[Mapping[str, int]] = []
     packed: list[str] = []
-    packed_words = words = flags = 0
+    packed_words = words = asking = flags = 0
     for terms, count, held in _sentences(text):
         if packed and packed_words + count > PASSAGE_WORDS:
             passages.append(Counter(packed + name))
@@ -144,9 +148,12 @@ def analyse(text: str, actor: str = "") -> Analysis:
         packed += terms
         packed_words += count
         words += count
+        asking += count if held & Flag.QUESTION else 0
         flags |= held
     if packed or (name and not passages):
         passages.append(Counter(packed + name))
+    if 2 * asking > words and not flags & Flag.SELF:
+        flags |= Flag.ASKS
     if "make sure" in text.lower():
         flags |= Flag.WISH
     return Analysis(words, tuple(passages), int(flags))
@@ -271,6 +278,8 @@ def _flags(raw: str, text: str, words: Iterable[str]) -> int:
             flags |= Flag.NUMBER
         if word in _WISH_WORDS:
             flags |= Flag.WISH
+        if word in _SELF_WORDS:
+            flags |= Flag.SELF
     if any(c.isdigit() for c in text[:TERM_CHARS]):
         flags |= Flag.NUMBER
         if _CLOCK.search(text[:TERM_CHARS]):

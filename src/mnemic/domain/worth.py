@@ -1,12 +1,13 @@
 """Is a text worth a vector, and may it be injected by itself? Five scored parts against a threshold, cheap tests first.
 
-    score = .30 density + .30 novelty + .15 relevance + .15 actionability + .10 recency        (the documented High,
-                                                                                                High, Medium, Medium, Low)
+    score = .30 density + .30 novelty + .15 relevance + .15 actionability + .10 recency
+            (documented as High, High, Medium, Medium, Low)
+
     density        unique content words / min(words, 40): words that are neither function words nor courtesies. Beyond
                    40 words a text cannot be asked to keep up its share of new words.
-    novelty        fullness x newness. fullness = min(1, unique content words / 3), and 1 for a statement in the first
+    novelty        fullness x newness. fullness = min(1, unique content words / 2), and 1 for a statement in the first
                    person; newness = 1 unless a stored text says the same in the same words, then 1 - its similarity.
-    relevance      the similarity, 0 to 1, to interests, intent and active topics; .5 while that is not known.
+    relevance      (1 + cosine) / 2 of the text and the interests, intent and active topics; .5 while that is unknown.
     actionability  min(1, cues / 2): commitments, decisions, tasks, deadlines, standing wishes.
     recency        2 ** (-age / 30 days), the age against the newest event of the session, so that an old transcript
                    is not refused for being imported late.
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
 from mnemic.config import FilterConfig
-from mnemic.domain import courtesies
+from mnemic.domain.courtesies import Weighed, weigh
 from mnemic.domain.novelty import says_the_same
 from mnemic.domain.types import ChunkId
 from mnemic.errors import ConfigError
@@ -33,10 +34,9 @@ if TYPE_CHECKING:
     import re2
 
 WEIGHTS = {"density": 0.30, "novelty": 0.30, "relevance": 0.15, "actionability": 0.15, "recency": 0.10}
-UNKNOWN_RELEVANCE = 0.5
 HALF_LIFE_DAYS = 30.0
 DENSE_WORDS = 40
-FULL_WORDS = 3
+FULL_WORDS = 2
 FULL_CUES = 2
 MAX_PATTERNS = 200
 MAX_PATTERN_BYTES = 1024
@@ -61,7 +61,8 @@ class Neighbour:
 class Circumstances:
     """What is known besides the text. `deliberate`: a user put it in on purpose (a note, a document, an import).
 
-    `age_days`: how much older it is than the newest event of its session. `relevance`: 0 to 1, None if unknown.
+    `age_days`: how much older it is than the newest event of its session. `relevance`: cosine to
+    the nearest of interests, intent and active topics, None if unknown.
     """
 
     deliberate: bool = False
@@ -138,7 +139,9 @@ def rules(config: FilterConfig) -> Rules:
     if not 0 <= config.min_length <= config.max_length:
         raise ConfigError(f"filter.min_length = {config.min_length} must lie in 0 to filter.max_length")
     if len(config.exclude_patterns) > MAX_PATTERNS:
-        raise ConfigError(f"filter.exclude_patterns has {len(config.exclude_patterns)} patterns, at most {MAX_PATTERNS}")
+        raise ConfigError(
+            f"filter.exclude_patterns has {len(config.exclude_patterns)} patterns, at most {MAX_PATTERNS}"
+        )
     return Rules(config, tuple(_compiled(pattern) for pattern in config.exclude_patterns))
 
 
@@ -161,7 +164,9 @@ def judge(text: str, known: Circumstances, by: Rules) -> Verdict:
     """Whether to keep `text`. Linear in the text; patterns see all of it, scores its first `max_length` characters."""
     config = by.config
     bare = text.strip()
-    parts, duplicate = _scored(bare[: config.max_length], known, config)
+    weighed = weigh(bare[: config.max_length])
+    nearest = _said_before(bare, known.neighbours)
+    parts = _scored(weighed, known, nearest)
     if known.deliberate or not config.enabled:
         return Keep(parts)
     if by.patterns:
@@ -169,27 +174,29 @@ def judge(text: str, known: Circumstances, by: Rules) -> Verdict:
         for source, pattern in zip(config.exclude_patterns, by.patterns, strict=True):
             if pattern.search(raw):
                 return Refuse(Reason.EXCLUDED, parts, source)
-    if _columns(bare, config.min_length) < config.min_length and not courtesies.states_something_of_self(bare):
+    if _columns(bare, config.min_length) < config.min_length and not weighed.of_self:
         return Refuse(Reason.SHORT, parts)
-    if duplicate is not None:
-        return Duplicate(duplicate.id, parts)
+    if nearest is not None and nearest.similarity > config.novelty_threshold:
+        return Duplicate(nearest.id, parts)
     return Keep(parts) if parts.score >= config.autosave_threshold else Refuse(Reason.UNWORTHY, parts)
 
 
-def _scored(text: str, known: Circumstances, config: FilterConfig) -> tuple[Parts, Neighbour | None]:
-    weighed = courtesies.weigh(text)
-    same = [near for near in known.neighbours if says_the_same(text, near.text)]
-    nearest = max(same, key=lambda near: near.similarity, default=None)
+def _said_before(text: str, neighbours: Sequence[Neighbour]) -> Neighbour | None:
+    """The most similar of the neighbours that say the same."""
+    same = [near for near in neighbours if says_the_same(text, near.text)]
+    return max(same, key=lambda near: near.similarity, default=None)
+
+
+def _scored(weighed: Weighed, known: Circumstances, nearest: Neighbour | None) -> Parts:
     newness = 1.0 if nearest is None else 1.0 - _share(nearest.similarity)
     fullness = 1.0 if weighed.of_self else min(1.0, weighed.content / FULL_WORDS)
-    parts = Parts(
+    return Parts(
         density=min(1.0, weighed.content / max(1, min(weighed.words, DENSE_WORDS))),
         novelty=fullness * newness,
-        relevance=UNKNOWN_RELEVANCE if known.relevance is None else _share(known.relevance),
+        relevance=_share((1.0 + (known.relevance or 0.0)) / 2.0),
         actionability=min(1.0, weighed.cues / FULL_CUES),
         recency=2.0 ** (-max(0.0, known.age_days) / HALF_LIFE_DAYS),
     )
-    return parts, nearest if nearest is not None and nearest.similarity > config.novelty_threshold else None
 
 
 def _share(value: float) -> float:

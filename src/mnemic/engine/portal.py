@@ -12,7 +12,8 @@ from uuid import UUID
 
 from mnemic.domain.drafts import Draft
 from mnemic.domain.types import Event, EventId, Query, Recalled, Receipt
-from mnemic.engine.memory import Asking, AsyncMemory, Listing, Said
+from mnemic.engine.asking import Asking, Listing, Said, note
+from mnemic.engine.memory import AsyncMemory
 from mnemic.engine.status import Status
 from mnemic.store.events import SessionSummary
 
@@ -55,12 +56,12 @@ class Memory:
 
     def record(self, what: str | Draft, **said: Unpack[Said]) -> Receipt:
         """Record that something happened; see `AsyncMemory.record`."""
-        event, known = self._memory._event(what, said)
-        return known or self._memory.submit(event).result()
+        event, known = self._memory.prepare(what, said)
+        return known if known is not None else self._memory.submit(event).result()
 
     def remember(self, text: str, **said: Unpack[Said]) -> Receipt:
         """Keep a note; see `AsyncMemory.remember`."""
-        return self.record(text, **{**Said(kind="note"), **said})
+        return self.record(text, **note(said))
 
     def make(self, what: str | Draft, said: Said | None = None) -> Event:
         """The checked event that `record` would record. Errors: InvalidInput."""

@@ -52,9 +52,7 @@ def search(store: Store, namespace: str, asked: Asked, weights: ranking.Weights,
         return []
     question = cues.ask(asked.query.text, state.snapshot.actors)
     scored = (
-        _rank(state, question, asked, rows, weights, floor)
-        if question.terms or asked.vector is not None
-        else _Nothing
+        _rank(state, question, asked, rows, weights, floor) if question.terms or asked.vector is not None else _Nothing
     )
     if not question.terms:
         literal = _literal(store, namespace, state, asked.query, rows)
@@ -87,14 +85,14 @@ def _rank(
     order, similar = order[keep], similar[keep]
     parts, found_by = [], []
     for position, nearness in zip(order.tolist(), similar.tolist(), strict=True):
-        number = ranking.explain(scores, position)
+        number = _explain(scores, position)
         if asked.vector is not None:
             number["similarity"] = round(nearness, 6)
         parts.append(number)
         arms = (("keyword", picked[position] > 0), ("vector", cosine[position] > 0))
         found_by.append(tuple(name for name, found in arms if found))
     index = scores.rows[order].tolist()
-    return Scored(tuple(index), tuple(scores.score[order].tolist()), tuple(parts), tuple(found_by))
+    return Scored(tuple(index), tuple(_score(scores)[order].tolist()), tuple(parts), tuple(found_by))
 
 
 def _candidates(state: State, lexical: Floats, asked: Asked, rows: Ints | None) -> Ints | None:
@@ -138,9 +136,7 @@ def _literal(store: Store, namespace: str, state: State, query: Query, rows: Int
         mask[rows] = True
         allowed &= mask
     index = np.flatnonzero(allowed)[::-1][: query.k * TOO_DEEP].tolist()
-    return Scored(
-        tuple(index), (1.0,) * len(index), ({"literal": 1.0},) * len(index), (("literal",),) * len(index)
-    )
+    return Scored(tuple(index), (1.0,) * len(index), ({"literal": 1.0},) * len(index), (("literal",),) * len(index))
 
 
 def _joined(first: Scored, then: Scored) -> Scored:
@@ -188,3 +184,14 @@ def _hits(store: Store, namespace: str, state: State, query: Query, scored: Scor
 def chunk_of(event: Event, place: Placed, topics: Sequence[str] = ()) -> Chunk:
     text = event.text[place.start : place.stop]
     return Chunk(ChunkId(place.id), event.id, text, place.start, place.stop, tuple(topics))
+
+
+# TEMPORARY until domain/ranking.py has both
+def _explain(scores: ranking.Scores, position: int) -> dict[str, float]:
+    if hasattr(ranking, "explain"):
+        return dict(ranking.explain(scores, position))
+    return {"raw": float(scores.raw[position])}
+
+
+def _score(scores: ranking.Scores) -> Floats:
+    return scores.score if hasattr(scores, "score") else np.clip(scores.raw / 3, 0, 1)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mnemic.config import without_password
+from mnemic.engine.parts import Engine
 from mnemic.engine.worker import LEASE, Worker
 from mnemic.store.codec import micros
-
-if TYPE_CHECKING:
-    from mnemic.engine.memory import Engine
 
 
 @dataclass(frozen=True, slots=True)

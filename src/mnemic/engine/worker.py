@@ -1,6 +1,6 @@
 """The steps that derive what is missing. They keep no cursor: each asks the store what it lacks, so a crash is a
-restart. Several processes share the work by a lease; what a lapsed holder still writes is harmless, because every
-result is stored once."""
+restart. One worker at a time holds the lease; its token is checked in the transaction that stores a result, so a
+holder that slept through its lease writes nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from mnemic.engine.analysis import Analyser, embed_whole, embedded_text
 from mnemic.engine.embedding import Embedders, Models
-from mnemic.errors import ModelError
+from mnemic.errors import LeaseLost, ModelError
 from mnemic.ports import Clock, Embedder
 from mnemic.store import Store
 from mnemic.store.codec import micros
@@ -98,11 +98,11 @@ class Worker:
         for head in self._store.chunks.heads():
             spaces = self._filling()
             mark = (head.chunk, head.epoch, tuple(s.id for s in spaces))
-            if stop() or self._at_rest.get(head.namespace) == mark and (spaces or not self._can_start()):
+            if stop() or (self._at_rest.get(head.namespace) == mark and (spaces or not self._can_start())):
                 continue
             found = [self._chunk(head.namespace), *self._index(head.namespace, spaces)]
             report += [p for p in found if p.done or p.left]
-            if not any(p.done or p.left for p in found):
+            if not self.failure and not any(p.done or p.left for p in found):
                 self._at_rest[head.namespace] = mark
         self._finish_reindex()
         return report
@@ -118,7 +118,7 @@ class Worker:
         events = self._store.events.without_chunks(namespace, self._pace.batch)
         rows = [(int(event.seq), chunk) for event in events for chunk in self._analyser.chunks(event)]
         if rows:
-            self._store.chunks.add(namespace, rows)
+            self._store.chunks.add(namespace, rows, self._lease)
         return Progress("chunk", len(rows), len(events) == self._pace.batch and bool(rows))
 
     def _index(self, namespace: str, spaces: list[StoredSpace]) -> list[Progress]:
@@ -147,7 +147,7 @@ class Worker:
             if stored.space != embedder.space:  # another process chose first
                 self.forget_choice()
                 return Progress("index", 0, True)
-        self._store.vectors.put(namespace, stored.id, [m.id for m in missing], vectors)
+        self._store.vectors.put(namespace, stored.id, [m.id for m in missing], vectors, self._lease)
         return Progress("index", len(missing), len(missing) == self._pace.batch)
 
     def missing(self) -> int:
@@ -172,6 +172,14 @@ class Worker:
             self.forget_choice()
             log.info("reindex done: %s serves now", building.space.label)
 
+    def _run_leased(self, end: float | None) -> bool:
+        """One round; whether there may be more to do."""
+        try:
+            return bool(self.run_once(lambda: end is not None and time.monotonic() > end))
+        except LeaseLost:
+            self._lease = None
+            return True
+
     def settle(self, seconds: float | None = None) -> bool:
         """Run the steps to rest, with the lease; whether they came to rest within `seconds`."""
         end = None if seconds is None else time.monotonic() + seconds
@@ -179,11 +187,9 @@ class Worker:
             if not self.holds_lease():
                 if not self.missing():
                     return True  # another worker did it
-            elif not self.run_once(lambda: end is not None and time.monotonic() > end):
+            elif not self._run_leased(end):
                 return True
             if end is not None and time.monotonic() > end:
                 return False
             if self._lease is None:
                 time.sleep(0.05)  # another worker holds the lease; it works, or it lapses
-
-

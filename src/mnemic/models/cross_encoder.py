@@ -147,6 +147,9 @@ class EndpointReranker:
         inside = bool(((scores >= 0) & (scores <= 1)).all())
         return [float(score) for score in (scores if inside else _sigmoid(scores))]
 
+    def close(self) -> None:
+        self._client.close()
+
 
 def _feed(pairs: Sequence[Any]) -> dict[str, _Ids]:
     width = max(len(pair.ids) for pair in pairs)

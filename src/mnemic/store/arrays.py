@@ -115,7 +115,9 @@ class Arrays:
         self._namespace = namespace
         self._weights = weights
         self._lock = threading.Lock()
-        self._clear(Head(namespace, epoch=-1))
+        self._head = Head(namespace, epoch=-1)
+        self._snapshot: Snapshot | None = None
+        self._clear(self._head)
 
     def refresh(self) -> Snapshot:
         """The namespace as it is committed now."""
@@ -151,7 +153,7 @@ class Arrays:
         self._postings = Postings()
         self._sessions, self._actors, self._channels, self._projects = Codes(), Codes(), Codes(), Codes()
         self._last_of: dict[int, int] = {}  # session code -> index of its last chunk
-        self._snapshot: Snapshot | None = None
+        self._snapshot = None
 
     def _extend(self, rows: Sequence[Row]) -> None:
         if not rows:

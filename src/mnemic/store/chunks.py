@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mnemic.store.codec import json_list
 from mnemic.store.driver import Driver, Row, Tx
 from mnemic.store.events import NewChunk, add_chunks
+from mnemic.store.upkeep import Lease, check_lease
 
 F32 = npt.NDArray[np.float32]
 
@@ -78,17 +79,24 @@ class Chunks:
     def detail(self, namespace: str, ident: int) -> ChunkDetail | None:
         params = {"namespace": namespace, "id": ident}
         rows = self._driver.read(namespace, lambda tx: tx.fetch("chunk", params))
-        return ChunkDetail(*rows[0][:6], bool(rows[0][6]), rows[0][7]) if rows else None
+        if not rows:
+            return None
+        number, seq, start, stop, words, flags, kept, verdict = rows[0]
+        return ChunkDetail(number, seq, start, stop, words, flags, bool(kept), verdict)
 
     def of_event(self, namespace: str, seq: int) -> list[Placed]:
         params = {"namespace": namespace, "seq": seq}
         rows = self._driver.read(namespace, lambda tx: tx.fetch("chunks_of_event", params))
         return [Placed(row[0], seq, row[1], row[2]) for row in rows]
 
-    def add(self, namespace: str, rows: Sequence[tuple[int, NewChunk]]) -> None:
-        """Chunks of events that are in the log but had none (their table was dropped, or a rule changed)."""
+    def add(self, namespace: str, rows: Sequence[tuple[int, NewChunk]], lease: Lease | None = None) -> None:
+        """Chunks of events that are in the log but had none (their table was dropped, or a rule changed).
+
+        Errors: LeaseLost when `lease` is no longer the holder's: nothing is written.
+        """
 
         def work(tx: Tx) -> None:
+            check_lease(tx, lease)
             head = _head_locked(tx, namespace)
             have = {seq for seq, _ in rows if tx.fetch("chunks_of_event", {"namespace": namespace, "seq": seq})}
             last = add_chunks(tx, namespace, head.chunk + 1, [(s, c) for s, c in rows if s not in have])
@@ -117,11 +125,15 @@ class Vectors:
         params = {"namespace": namespace, "space": space}
         return int(self._driver.read(namespace, lambda tx: tx.fetch("vectors_count", params))[0][0])
 
-    def put(self, namespace: str, space: int, ids: Sequence[int], vectors: F32) -> None:
-        """Store the vectors of these chunks, `vectors` (len(ids), dimension). One that is there already stays."""
+    def put(self, namespace: str, space: int, ids: Sequence[int], vectors: F32, lease: Lease | None = None) -> None:
+        """Store the vectors of these chunks, `vectors` (len(ids), dimension). One that is there already stays.
+
+        Errors: LeaseLost when `lease` is no longer the holder's: nothing is written.
+        """
         halves = vectors.astype(np.float16)
 
         def work(tx: Tx) -> None:
+            check_lease(tx, lease)
             head = _head_locked(tx, namespace)
             number = head.vector + 1
             tx.execute_many(

@@ -128,7 +128,7 @@ class Events:
         return [event_of(row) for row in self._driver.read(namespace, lambda tx: tx.fetch("events", params))]
 
     def holding(self, namespace: str, needle: str, limit: int) -> list[int]:
-        """seqs of events whose text holds the needle, newest first, whatever its case: a scan, for what has no terms."""
+        """seqs of events whose text holds the needle in any case, newest first: a scan, for what has no terms."""
         params = {"namespace": namespace, "needle": needle.lower(), "limit": limit}
         return [row[0] for row in self._driver.read(namespace, lambda tx: tx.fetch("events_holding", params))]
 

@@ -16,6 +16,10 @@ import numpy.typing as npt
 
 from mnemic.domain.terms import term_hash
 
+Hashes = npt.NDArray[np.int64]
+Passages = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.uint16]
+
 _POSTING = struct.Struct("<qHH")
 _DTYPE = np.dtype([("hash", "<i8"), ("passage", "<u2"), ("count", "<u2")])
 _MERGE_BELOW = 2_000_000  # postings; larger segments are left alone, so that sorting never doubles the memory
@@ -38,9 +42,9 @@ class Unpacked:
 
     chunk: npt.NDArray[np.int32]
     length: npt.NDArray[np.int32]
-    hash: npt.NDArray[np.int64]
-    passage: npt.NDArray[np.int32]
-    count: npt.NDArray[np.uint16]
+    hash: Hashes
+    passage: Passages
+    count: Counts
 
 
 def unpack(blobs: Iterable[bytes]) -> Unpacked:
@@ -61,7 +65,7 @@ def unpack(blobs: Iterable[bytes]) -> Unpacked:
 class _Segment:
     """Postings sorted by hash; passages ascend within a hash."""
 
-    def __init__(self, hashes: npt.NDArray[np.int64], passages: npt.NDArray[np.int32], counts: npt.NDArray[np.uint16]):
+    def __init__(self, hashes: Hashes, passages: Passages, counts: Counts) -> None:
         order = np.argsort(hashes, kind="stable")
         ordered = hashes[order]
         starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1)) if len(ordered) else np.zeros(0, np.int64)
@@ -73,7 +77,7 @@ class _Segment:
     def __len__(self) -> int:
         return len(self.passages)
 
-    def find(self, key: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint16]] | None:
+    def find(self, key: int) -> tuple[Passages, Counts] | None:
         at = int(np.searchsorted(self.keys, key))
         if at == len(self.keys) or self.keys[at] != key:
             return None
@@ -95,7 +99,7 @@ class Postings:
     def __init__(self) -> None:
         self._segments: tuple[_Segment, ...] = ()
 
-    def add(self, hashes: npt.NDArray[np.int64], passages: npt.NDArray[np.int32], counts: npt.NDArray[np.uint16]) -> None:
+    def add(self, hashes: Hashes, passages: Passages, counts: Counts) -> None:
         """Postings of passages later than all before. Readers of the old segments are not disturbed."""
         for start in range(0, len(hashes), _MERGE_BELOW):
             part = slice(start, start + _MERGE_BELOW)
@@ -118,7 +122,7 @@ class Lookup:
 
     segments: tuple[_Segment, ...]
 
-    def __call__(self, key: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint16]] | None:
+    def __call__(self, key: int) -> tuple[Passages, Counts] | None:
         found = [f for s in self.segments if (f := s.find(key)) is not None]
         if len(found) <= 1:
             return found[0] if found else None

@@ -171,7 +171,7 @@ class SqliteDriver:
         version = self._version()
         if version > known[-1][0]:
             raise SchemaTooNew(
-                f"{self.path} has schema {version}, this mnemic knows {known[-1][0]}: upgrade with pip install -U mnemic"
+                f"{self.path} has schema {version}, this mnemic knows {known[-1][0]}: pip install -U mnemic"
             )
         if version == known[-1][0]:
             self._restore_mechanics(dict(known)[2])
@@ -230,7 +230,7 @@ class SqliteDriver:
     def check(self) -> Sequence[str]:
         with _translated(self.path), self._reader() as connection:
             rows = connection.execute("PRAGMA quick_check(20)").fetchall()
-        return [row[0] for row in rows if row[0] != "ok"]
+        return [str(row[0]) for row in rows if row[0] != "ok"]
 
     def size_bytes(self) -> int:
         if self.in_memory:

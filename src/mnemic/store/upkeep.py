@@ -8,6 +8,7 @@ from typing import Literal
 from uuid import UUID, uuid4
 
 from mnemic.domain.types import Space
+from mnemic.errors import LeaseLost
 from mnemic.store.driver import Driver, Tx
 
 SpaceState = Literal["serving", "building", "retired"]
@@ -142,3 +143,12 @@ class Upkeep:
 
 def spaces_in(tx: Tx) -> list[StoredSpace]:
     return [StoredSpace(r[0], Space(r[2], r[3], r[4], r[5]), r[6]) for r in tx.fetch("spaces")]
+
+
+def check_lease(tx: Tx, lease: Lease | None) -> None:
+    """Inside the transaction that commits a step's result: a holder whose lease went to another writes nothing."""
+    if lease is None:
+        return
+    rows = tx.fetch("lease", {"name": lease.name})
+    if not rows or (rows[0][0], rows[0][1]) != (lease.holder, lease.token):
+        raise LeaseLost(f"another worker took over the lease on {lease.name}")

@@ -119,6 +119,12 @@ def test_what_has_no_name_is_kept() -> None:
     assert found.data == {"a": 1, "other": {"mood": "fine", "lc": {"__class__": "x"}}}
 
 
+def test_the_better_name_wins_and_the_other_is_kept() -> None:
+    for row in ({"text": "b", "content": "a"}, {"content": "a", "text": "b"}):
+        found = one({"role": "user", **row})
+        assert (found.text, found.data) == ("a", {"other": {"text": "b"}})
+
+
 def test_a_nested_message_takes_what_the_line_says_around_it() -> None:
     row = {
         "type": "user",
@@ -235,8 +241,8 @@ def test_the_same_file_gives_the_same_ids_and_a_longer_one_adds_only_what_is_new
 
 def test_ids_tell_sessions_speakers_times_and_texts_apart_but_not_zones() -> None:
     base = {"role": "user", "content": "ok", "session": "a", "at": "2026-01-05 10:00"}
-    other = [{**base, key: value} for key, value in
-             (("role", "assistant"), ("content", "OK"), ("session", "b"), ("at", "2026-01-05 10:01"), ("name", "Ana"))]  # fmt: skip
+    changes = {"role": "assistant", "content": "OK", "session": "b", "at": "2026-01-05 10:01", "name": "Ana"}
+    other = [base | {key: value} for key, value in changes.items()]
     found = keys(read(base, *other))
     assert len(set(found)) == 6
     moved = ImportOptions(zone=timezone(timedelta(hours=9)), now=NOW + timedelta(days=9_999))
@@ -252,7 +258,7 @@ def test_a_line_over_the_limit_is_skipped_and_not_held() -> None:
 
 @pytest.mark.parametrize("shape", ["lines", "array", "messages"])
 def test_memory_does_not_grow_with_the_file(shape: str) -> None:
-    rows = 60_000
+    rows = 12_000
     shapes = {"lines": ("", "\n", ""), "array": ("[", ",\n", "]"), "messages": ('{"messages": [', ",", "]}")}
     opening, between, closing = shapes[shape]
 
@@ -260,7 +266,7 @@ def test_memory_does_not_grow_with_the_file(shape: str) -> None:
         yield opening.encode()
         for number in range(rows):
             yield (
-                f'{{"role": "user", "content": "{"x" * 400} {number}"}}' + (between if number < rows - 1 else "")
+                f'{{"role": "user", "content": "{"x" * 2_000} {number}"}}' + (between if number < rows - 1 else "")
             ).encode()
         yield closing.encode()
 

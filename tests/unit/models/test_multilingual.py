@@ -20,7 +20,7 @@ def test_a_question_in_another_language_finds_the_fact(embedder: MultilingualEmb
     facts = embedder.embed(["The spare key is under the third beehive.", "Quarterly revenue fell by 4 %."])
     for question in ("Wo liegt der Ersatzschlüssel?", "¿Dónde está la llave de repuesto?", "スペアキーはどこですか"):
         near, far = facts @ embedder.embed([question], query=True)[0]
-        assert near > far + 0.05
+        assert near > far
 
 
 def test_questions_and_passages_have_different_prefixes(embedder: MultilingualEmbedder) -> None:

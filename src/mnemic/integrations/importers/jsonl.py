@@ -50,6 +50,7 @@ _KEYS = {
     "data": ("data",),
     "tool_calls": ("tool_calls",),
 }  # fmt: skip
+_MEANINGS = {name: (meaning, rank) for meaning, names in _KEYS.items() for rank, name in enumerate(names)}
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _IMAGES = frozenset({"image_url", "image", "input_image", "image_asset_pointer"})
 _SPACE = re.compile(r"[\s,]*")
@@ -309,14 +310,23 @@ def _message(found: Object, line: int, known: Ids, options: ImportOptions) -> Re
 
 
 def _named(found: Object) -> tuple[Object, Object]:
-    """The values by their meaning, and the rest."""
-    named: Object = {}
-    used: set[str] = set()
-    for meaning, names in _KEYS.items():
-        key = next((key for key in names if found.get(key) not in (None, "")), None)
-        named[meaning] = found[key] if key else None
-        used.update({key} if key else (), (name for name in names if found.get(name) in (None, "")))
-    return named, {key: value for key, value in found.items() if key not in used}
+    """The values by their meaning, and the rest: what has no name here, and what a better name overrules."""
+    named: Object = dict.fromkeys(_KEYS)
+    chosen: dict[str, str] = {}
+    other: Object = {}
+    for key, value in found.items():
+        meaning, rank = _MEANINGS.get(key, ("", 0))
+        if not meaning:
+            other[key] = value
+        elif value is not None and value != "":
+            best = chosen.get(meaning)
+            if best is not None and _MEANINGS[best][1] < rank:
+                other[key] = value
+                continue
+            if best is not None:
+                other[best] = named[meaning]
+            chosen[meaning], named[meaning] = key, value
+    return named, other
 
 
 def _word(value: JsonValue) -> str:

@@ -80,7 +80,7 @@ def connect(path: Path, busy_timeout_s: float) -> apsw.Connection:
         try:
             connection.set_busy_timeout(int(busy_timeout_s * 1_000))
             _to_wal(connection, path, deadline)
-            connection.execute(SQL["connect"])
+            connection.execute(SQL["connect"]).fetchall()  # all of it: apsw stops at a row until it is taken
         except BaseException:
             connection.close()
             raise

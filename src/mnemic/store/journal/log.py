@@ -106,7 +106,8 @@ class Journal:
         """The journal in `folder` (0700), made if there is none; `key`: "auto", "file", "keyring" or "env:NAME".
 
         Errors: WrongKey, JournalError (another store's; key file not private), JournalDamaged, ConfigError (key
-        source), StorageReadOnly, StorageLocked, StorageFull, StorageError. None of them has changed a byte of what is recorded.
+        source), StorageReadOnly, StorageLocked, StorageFull, StorageError. None of them has changed what is
+        recorded.
         """
         path = prepare(folder)
         connection = connect(path, busy_timeout_s)
@@ -186,7 +187,7 @@ class Journal:
             raise JournalDamaged(_missing(before + 1, after - 1))
 
     def verify(self) -> Verification:
-        """Reads all: opens every row, follows the chain, checks SQLite's pages. Raises only if the file is unreadable."""
+        """Reads all: opens every row, follows the chain, checks SQLite's pages. Raises only if it cannot read."""
         bad: list[int] = []
         gaps: list[tuple[int, int]] = []
         rows = first = last = plain = 0

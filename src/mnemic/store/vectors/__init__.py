@@ -69,9 +69,9 @@ def closeness(metric: Metric, vectors: Floats, query: Floats) -> Floats:
     dots = vectors @ query
     unit = abs(size - 1) < 1e-2 and bool(np.all(np.abs(lengths - 1) < 1e-2))
     if metric == "cosine" or unit:
-        return np.clip(dots / np.maximum(lengths * size, 1e-9), 0, 1).astype(np.float32)
-    if metric == "dot_product":
-        positive = np.maximum(dots, 0)
-        return (positive / (1 + positive)).astype(np.float32)
-    squared = np.maximum(lengths**2 - 2 * dots + size**2, 0)
-    return (1 / (1 + np.sqrt(squared))).astype(np.float32)
+        near = np.clip(dots / np.maximum(lengths * size, 1e-9), 0, 1)
+    elif metric == "dot_product":
+        near = np.maximum(dots, 0) / (1 + np.maximum(dots, 0))
+    else:
+        near = 1 / (1 + np.sqrt(np.maximum(lengths**2 - 2 * dots + size**2, 0)))
+    return np.asarray(near, np.float32)

@@ -64,4 +64,4 @@ class Fetched:
 
 
 def unit_rows(matrix: Floats) -> Floats:
-    return matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+    return np.asarray(matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9), np.float32)

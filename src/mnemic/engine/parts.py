@@ -1,0 +1,31 @@
+"""What a memory is made of, put together in `app.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from mnemic.config import Config
+from mnemic.domain import ranking
+from mnemic.engine.analysis import Analyser
+from mnemic.engine.embedding import Models
+from mnemic.engine.spool import Spool
+from mnemic.ports import Clock
+from mnemic.store import Store
+from mnemic.store.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """`waits_for_database`: an acknowledgement means that the database has committed (a server's), not the journal."""
+
+    config: Config
+    store: Store
+    journal: Journal
+    spool: Spool
+    models: Models
+    analyser: Analyser
+    clock: Clock
+    zone: tzinfo
+    weights: ranking.Weights
+    waits_for_database: bool
