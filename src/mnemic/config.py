@@ -149,6 +149,7 @@ class Config:
     home: Path = Path()
     timezone: str = ""  # IANA name for times typed without a zone; empty: the machine's
     namespace: str = "default"
+    project: str = ""  # the name of the project, instead of the one found from its folder and repository
     store: StoreConfig = StoreConfig()
     journal: JournalConfig = JournalConfig()
     record: RecordConfig = RecordConfig()

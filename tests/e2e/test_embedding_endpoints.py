@@ -277,9 +277,13 @@ def test_asked_to_wait_too_long_it_gives_up_at_once(server: Server, embedder: Re
     assert clock.slept == []
 
 
-def test_500s_are_tried_five_times_with_growing_waits(server: Server, embedder: RemoteEmbedder, clock: FakeTime) -> None:
+def test_500s_are_tried_five_times_with_growing_waits(
+    server: Server, embedder: RemoteEmbedder, clock: FakeTime
+) -> None:
     server.answers = [Answer({"error": {"message": "out of cheese"}}, 500)]
-    with pytest.raises(ModelUnavailable, match=r"openai at 127\.0\.0\.1:\d+: status 500 \(out of cheese\); tried 5 times"):
+    with pytest.raises(
+        ModelUnavailable, match=r"openai at 127\.0\.0\.1:\d+: status 500 \(out of cheese\); tried 5 times"
+    ):
         embedder.embed(["a"])
     assert len(server.requests) == 5
     assert clock.slept == [0.5, 1.0, 2.0, 4.0]
@@ -361,7 +365,9 @@ def test_the_breaker_opens_fails_fast_and_closes_by_itself(
         (302, r"sends elsewhere, status 302; set embeddings\.base_url"),
     ],
 )
-def test_a_refusal_names_the_setting_to_change(server: Server, embedder: RemoteEmbedder, status: int, says: str) -> None:
+def test_a_refusal_names_the_setting_to_change(
+    server: Server, embedder: RemoteEmbedder, status: int, says: str
+) -> None:
     server.answers = [Answer({"error": "no"}, status, {"Location": server.url + "/elsewhere"})]
     with pytest.raises(ModelError, match=says) as caught:
         embedder.embed(["a"])
@@ -371,7 +377,9 @@ def test_a_refusal_names_the_setting_to_change(server: Server, embedder: RemoteE
 
 
 def test_a_key_gemini_calls_invalid_with_400_is_a_refused_key(server: Server, clock: FakeTime) -> None:
-    server.answers = [Answer({"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}, 400)]
+    server.answers = [
+        Answer({"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}, 400)
+    ]
     made = gemini.embedder(options(server, clock))
     with pytest.raises(ModelError, match=r"refused the key.*check embeddings\.api_key"):
         made.embed(["a"])

@@ -41,23 +41,24 @@ bless you|come on|way better|even better|much better
 # Function words of languages whose own list the keyword index does not have, and their courtesies; none that says
 # something in English ("son", "war", "die").
 _ELSEWHERE = """
-el la los las lo un una unos unas de del al a en y e o u que qué es está están estoy ser estar por para con se te tu tú ti yo mi me nos su sus le les ya muy más pero si sí no como cómo qué tal bien bueno buena buenos buenas
-días tardes noches gracias muchas mucho favor hola adiós hasta luego pronto vemos vale claro perfecto genial nada
-placer ayuda ahora acuerdo contigo conmigo entendido encanta pasa tranquilo tranquila jajaja jaja descanses exacto
-eso esto der das den dem des ein eine einen einem einer und oder ist sind bist ich du er sie es wir ihr
-mir dir mich dich uns sich zu zum zur im in an am auf mit von für bei nach bis auch noch schon so ja nein nicht na
-wie was geht gut guten gute gern gerne geschehen danke dank vielen bitte schön schönen alles klar kein keine
-problem genau hallo tschüss morgen abend nacht später hilfe deine dein klingt prima toll super le la les un une
-des du de et ou est sont je tu il elle nous vous ils on me te se ce cette ça à au aux en dans avec ne plus
-c'est j'ai très bien bon bonne oui non si merci beaucoup bonjour bonsoir salut revoir bientôt journée soirée nuit
-rien avec plaisir accord marche va comment toi moi votre vos ton ta aide sûr problème c est d accord bravo o os
-as um uma do da dos das no na em e que é são eu você te se com por para não sim muito muita bem bom boa dia tarde
-noite obrigado obrigada ajuda pela pelo tudo sem oi olá tchau claro kkkk até logo il lo gli i un una di del della
-che è sono ho non sì si con per in molto grazie mille prego figurati va bene ciao come stai dopo buongiorno
-buonasera certo perfetto и в не на я ты он она мы вы они что как это с у за по да нет хорошо понял поняла спасибо
-большое пожалуйста привет здравствуйте дела конечно пока до свидания ладно ок شكرا جزيلا نعم لا مرحبا حسنا धन्यवाद
-नमस्ते हाँ जी ठीक है teşekkür teşekkürler ederim merhaba evet hayır tamam tack så mycket hej ja nej dank je wel
-hoi goed dziękuję bardzo cześć dobrze tak nie kiitos takk
+el la los las lo un una unos unas de del al a en y e o u que qué es está están estoy ser estar por para con se te
+tu tú ti yo mi me nos su sus le les ya muy más pero si sí no como cómo qué tal bien bueno buena buenos buenas días
+tardes noches gracias muchas mucho favor hola adiós hasta luego pronto vemos vale claro perfecto genial nada placer
+ayuda ahora acuerdo contigo conmigo entendido encanta pasa tranquilo tranquila jajaja jaja descanses exacto eso
+esto der das den dem des ein eine einen einem einer und oder ist sind bist ich du er sie es wir ihr mir dir mich
+dich uns sich zu zum zur im in an am auf mit von für bei nach bis auch noch schon so ja nein nicht na wie was geht
+gut guten gute gern gerne geschehen danke dank vielen bitte schön schönen alles klar kein keine problem genau hallo
+tschüss morgen abend nacht später hilfe deine dein klingt prima toll super le la les un une des du de et ou est
+sont je tu il elle nous vous ils on me te se ce cette ça à au aux en dans avec ne plus c'est j'ai très bien bon
+bonne oui non si merci beaucoup bonjour bonsoir salut revoir bientôt journée soirée nuit rien avec plaisir accord
+marche va comment toi moi votre vos ton ta aide sûr problème c est d accord bravo o os as um uma do da dos das no
+na em e que é são eu você te se com por para não sim muito muita bem bom boa dia tarde noite obrigado obrigada
+ajuda pela pelo tudo sem oi olá tchau claro kkkk até logo il lo gli i un una di del della che è sono ho non sì si
+con per in molto grazie mille prego figurati va bene ciao come stai dopo buongiorno buonasera certo perfetto и в не
+на я ты он она мы вы они что как это с у за по да нет хорошо понял поняла спасибо большое пожалуйста привет
+здравствуйте дела конечно пока до свидания ладно ок شكرا جزيلا نعم لا مرحبا حسنا धन्यवाद नमस्ते हाँ जी ठीक है
+teşekkür teşekkürler ederim merhaba evet hayır tamam tack så mycket hej ja nej dank je wel hoi goed dziękuję bardzo
+cześć dobrze tak nie kiitos takk
 """
 _UNSPACED = re.compile(
     "谢谢|多谢|感谢|帮助|帮忙|没问题|没关系|不客气|好的|好吧|你好|您好|早上好|晚上好|早安|晚安|再见|明白了?|"
@@ -80,7 +81,8 @@ meine meinen meiner wir unser unsere je j'ai mon ma mes nous notre eu meu minha 
 _SELF_UNSPACED = re.compile("[我私僕俺저나내]|わたし|ぼく|우리")
 _CUES = """
 i'll we'll todo to-do deadline remind reminder decision decided appointment schedule scheduled promise promised always
-never prefer must recuerda debo decidí decidimos siempre nunca vergiss immer beschlossen muss müssen toujours décidé dois
+never prefer must recuerda debo decidí decidimos siempre nunca vergiss immer beschlossen muss müssen toujours décidé
+dois
 """
 _CUE_PAIRS = """
 i will|we will|i shall|we shall|i should|we should|i need|we need|i plan|we plan|i promise|i intend|have to|has to
@@ -124,6 +126,11 @@ def weigh(text: str) -> Weighed:
         cues += len(_CUES_UNSPACED.findall(lowered))
         first = first or bool(_SELF_UNSPACED.search(lowered))
     return Weighed(len(words) + unspaced, len(content), cues, first and bool(content))
+
+
+def carries_content(word: str) -> bool:
+    """Whether a case-folded word says something."""
+    return bool(_content(word))
 
 
 @lru_cache(maxsize=20_000)

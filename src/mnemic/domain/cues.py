@@ -67,6 +67,7 @@ _WHEN = re.compile(
 )
 _MANY = re.compile(r"\bhow (?:many|much)\b|\bwhat (?:number|percentage|amount)\b", re.IGNORECASE)
 _ASKING = re.compile(r"\b(?:ask(?:s|ed|ing)?|questions?|wonder(?:s|ed|ing)?|inquir\w+)\b", re.IGNORECASE)
+_WHICH = re.compile(r"\b(?:where|who|whose|which|names?|called)\b|\bwhat\b(?! (?:did|does|do|is|was|are|were|has|have|would|will)\b)", re.IGNORECASE)
 _REQUEST = re.compile(r"\b(?:could|can|would|will) you\b|\b(?:suggest|recommend|show me|give me|help me|advice)\b|\bhow (?:do|can|should) i\b", re.IGNORECASE)
 
 
@@ -82,7 +83,7 @@ def ask(text: str, actors: Sequence[str]) -> Question:
         literal=tuple(term[0] == LITERAL for term in terms),
         actors=named,
         role=-1 if named else _role(head),
-        answer=_answer(head),
+        answer=_answer(head, bool(named)),
         days=_days(head),
         about_asking=_ASKING.search(head) is not None,
     )
@@ -99,12 +100,14 @@ def _role(text: str) -> int:
     return USER if _FIRST.search(text) else -1
 
 
-def _answer(text: str) -> int:
+def _answer(text: str, of_person: bool) -> int:
     if _WHEN.search(text):
         return int(Flag.TIME)
     if _MANY.search(text):
         return int(Flag.NUMBER)
-    return int(Flag.WISH) if _REQUEST.search(text) else 0
+    if of_person:
+        return int(Flag.NAME) if _WHICH.search(text) else 0
+    return int(Flag.WISH)
 
 
 @lru_cache(maxsize=256)

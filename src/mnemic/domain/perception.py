@@ -13,6 +13,8 @@ from mnemic.domain.drafts import Draft
 from mnemic.domain.types import JsonValue, Kind
 from mnemic.errors import InvalidInput
 
+Told = Mapping[str, JsonValue]
+
 OUTPUT_CHARS = 2_000  # of a command's output or a difference
 LINE_CHARS = 500
 

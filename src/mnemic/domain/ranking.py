@@ -359,7 +359,10 @@ def _cues(question: Question, chunks: Chunks, weights: Weights, at: Ints | slice
     elif question.role >= 0 and weights.person:
         factors["person"] = _factor(weights.person, chunks.role[at] == question.role)
     if question.answer and weights.answer:
-        factors["answer"] = _factor(weights.answer, (chunks.flags[at] & question.answer) != 0)
+        holds = (chunks.flags[at] & question.answer) != 0
+        if question.answer == Flag.WISH:
+            holds &= chunks.role[at] == USER
+        factors["answer"] = _factor(weights.answer, holds)
     if question.days and weights.date:
         factors["date"] = _factor(weights.date, said_on(question.days, chunks.time[at]))
     flags = chunks.flags[at]

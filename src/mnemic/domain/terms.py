@@ -102,7 +102,7 @@ _NUMBER_WORDS = frozenset(
     couple several once twice few both pair half""".split()
 )
 _SELF_WORDS = frozenset("i me my mine myself we our ours".split())
-_WISH_WORDS = frozenset("always never prefer prefers preferably preference ensure".split())
+_WISH_WORDS = frozenset("always never prefer prefers preferably preference whenever".split())
 
 # Sentence punctuation and Markdown around a token say nothing about it; other symbols are part of its literal.
 _TRIM = ".,;:!?\"'()[]<>*`~\u2026\u00ab\u00bb\u2018\u2019\u201c\u201d\u2014\u2013\u00bf\u00a1\u3001\u3002\uff0c\uff0e"
@@ -189,7 +189,7 @@ def _sentences(text: str) -> Iterator[tuple[list[str], int, int]]:
                 continue
             terms += token.terms
             words += token.words
-            flags |= token.flags
+            flags |= token.flags if words > token.words else token.flags & ~Flag.NAME
             if token.ends or words >= SENTENCE_WORDS:
                 yield terms, words, flags
                 terms, words, flags = [], 0, 0
@@ -271,6 +271,8 @@ def _words(words: Iterable[str]) -> tuple[str, ...]:
 
 def _flags(raw: str, text: str, words: Iterable[str]) -> int:
     flags = Flag.QUESTION if "?" in text else Flag(0)
+    if len(raw) > 1 and raw[0].isupper():
+        flags |= Flag.NAME
     for word in words:
         if word in _TIME_WORDS and (word not in _TIME_IF_CAPITAL or raw[:1].isupper()):
             flags |= Flag.TIME
@@ -279,7 +281,7 @@ def _flags(raw: str, text: str, words: Iterable[str]) -> int:
         if word in _WISH_WORDS:
             flags |= Flag.WISH
         if word in _SELF_WORDS:
-            flags |= Flag.SELF
+            flags = (flags | Flag.SELF) & ~Flag.NAME
     if any(c.isdigit() for c in text[:TERM_CHARS]):
         flags |= Flag.NUMBER
         if _CLOCK.search(text[:TERM_CHARS]):

@@ -178,7 +178,7 @@ def judge(text: str, known: Circumstances, by: Rules) -> Verdict:
         return Refuse(Reason.SHORT, parts)
     if nearest is not None and nearest.similarity > config.novelty_threshold:
         return Duplicate(nearest.id, parts)
-    return Keep(parts) if parts.score >= config.autosave_threshold else Refuse(Reason.UNWORTHY, parts)
+    return Keep(parts) if parts.score >= config.autosave_threshold - 1e-9 else Refuse(Reason.UNWORTHY, parts)
 
 
 def _said_before(text: str, neighbours: Sequence[Neighbour]) -> Neighbour | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
+from difflib import get_close_matches
 from typing import Any, TypedDict
 from uuid import UUID
 
@@ -77,6 +78,7 @@ class Reader:
     zone: tzinfo
 
     def event(self, what: str | Draft, said: Said) -> Event:
+        _check_names(said, Said)
         draft = what if isinstance(what, Draft) else Draft(what)
         if said:
             given: dict[str, Any] = dict(said)
@@ -87,6 +89,7 @@ class Reader:
         return make_event(draft, self.clock(), limits)
 
     def query(self, text: str, asking: Asking) -> Query:
+        _check_names(asking, Asking)
         return Query(
             text=text,
             k=asking.get("k", self.config.vector.top_k),
@@ -101,6 +104,7 @@ class Reader:
         )
 
     def listing(self, listing: Listing) -> EventFilter:
+        _check_names(listing, Listing)
         session = listing.get("session")
         return EventFilter(
             session=SessionId(session) if session is not None else None,
@@ -122,6 +126,15 @@ class Reader:
                 raise InvalidInput(f"{at!r} has no time zone; give an aware datetime, such as datetime.now(UTC)")
             return at
         return parse_moment(at, self.zone, now=self.clock(), end=end).at
+
+
+def _check_names(given: Mapping[str, Any], known: type) -> None:
+    """A misspelt filter must be an error and never "no filter"."""
+    for name in given:
+        if name not in known.__annotations__:
+            near = get_close_matches(name, known.__annotations__, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are: {', '.join(known.__annotations__)}"
+            raise InvalidInput(f"unknown argument {name!r}; {hint}")
 
 
 def _kinds(values: Sequence[str]) -> tuple[Kind, ...]:

@@ -1,14 +1,15 @@
-"""The verbs. `AsyncMemory` is the one body; `Memory` (engine/portal.py) is the same for callers without an event loop."""
+"""The verbs. `AsyncMemory` is the one body; `Memory` (engine/portal.py) serves callers without an event loop."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Self, TypeVar, Unpack
 from uuid import UUID
 
-from mnemic.domain.drafts import Draft
+from mnemic.domain.drafts import Draft, clean
 from mnemic.domain.types import Event, EventId, Query, Recalled, Receipt, Space
 from mnemic.engine.asking import Asking, Listing, Reader, Said, note
 from mnemic.engine.background import Background, Usage
@@ -66,7 +67,7 @@ class AsyncMemory:
         """Record a made event, from any thread; the future gives its receipt."""
         self._check_open()
         answer = self._recording.submit(event)
-        self._background.nudge()
+        answer.add_done_callback(lambda _: self._background.nudge())
         return answer
 
     def prepare(self, what: str | Draft, said: Said) -> tuple[Event, Receipt | None]:
@@ -100,6 +101,7 @@ class AsyncMemory:
         unreadable time), StorageError, DeadlineExceeded.
         """
         query = text if isinstance(text, Query) else self._reader.query(text, asking)
+        query = replace(query, text=clean(query.text))
         notices: list[str] = []
         pending = await self._run(self._catch_up, notices)
         vector = await self._query_vector(query, notices)
@@ -238,10 +240,7 @@ class AsyncMemory:
 
     def _begin_reindex(self, provider: str, model: str) -> str:
         engine = self._engine
-        if provider:
-            space = engine.models.make(provider, model).space
-        else:
-            space = self._best_space()
+        space = engine.models.make(provider, model).space if provider else self._best_space()
         serving = engine.store.upkeep.serving()
         if serving is None or serving.space != space:
             engine.store.upkeep.put_space(space, "building" if serving else "serving")

@@ -1,4 +1,4 @@
-"""One question down, one answer up: candidates of both arms, exact scores of their union, the best with their reasons."""
+"""One question down, one answer up: candidates of both arms, exact scores of their union, the best with reasons."""
 
 from __future__ import annotations
 

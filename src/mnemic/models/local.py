@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -28,7 +28,7 @@ MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6
 MODEL_BYTES = 22_928_619
 INSTALL = "pip install 'mnemic[local]'"
 TOKENIZER = Path(__file__).parent.parent / "data" / "minilm" / "tokenizer.json"
-BATCH = 8  # more only fills the caches: measured on turns of 35 tokens
+BATCH_TOKENS = 192  # padding included; more only falls out of the caches (measured on turns of 35 tokens)
 
 _Ids = list[int]
 _verified: set[tuple[str, int, int]] = set()  # files whose hash was right, by path, size and time of change
@@ -100,14 +100,12 @@ class LocalEmbedder:
         return [encoding.ids for encoding in self._tokenizer.encode_batch([clean(text) for text in texts])]
 
     def _vectors(self, windows: list[_Ids]) -> Matrix:
-        """One unit vector a window. Like lengths go together, so that little is computed for padding."""
+        """One unit vector a window."""
         if self._session is None:
             with self._lock:
                 self._session = self._session or _session(self._model or model_file(), self._threads)
         out = np.empty((len(windows), SPACE.dimension), dtype=np.float32)
-        order = sorted(range(len(windows)), key=lambda number: len(windows[number]))
-        for start in range(0, len(order), BATCH):
-            rows = order[start : start + BATCH]
+        for rows in _batches([len(window) for window in windows]):
             ids, mask = _padded([windows[row] for row in rows])
             feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
             states = self._session.run(None, feed)[0]
@@ -121,6 +119,18 @@ def _windows(ids: _Ids, size: int) -> list[_Ids]:
         return [ids]
     first, body, last = ids[0], ids[1:-1], ids[-1]
     return [[first, *body[start : start + size - 2], last] for start in range(0, len(body), size - 2)]
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places in `lengths`, like lengths together, so that little is computed for padding."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[place] > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
 
 
 def _padded(windows: list[_Ids]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -79,7 +79,16 @@ def test_an_interrupted_try_lets_the_next_one_try() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["", "api.openai.com", "ftp://host", "http://", "http://[::1", "http://host:99999", "https://me:pw@host", "https://h?key=1"],
+    [
+        "",
+        "api.openai.com",
+        "ftp://host",
+        "http://",
+        "http://[::1",
+        "http://host:99999",
+        "https://me:pw@host",
+        "https://h?key=1",
+    ],
 )
 def test_a_url_that_cannot_be_one_or_holds_a_key_is_refused_without_being_shown(url: str) -> None:
     with pytest.raises(ConfigError, match=r"embeddings\.base_url") as caught:

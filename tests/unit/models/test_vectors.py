@@ -50,6 +50,12 @@ def test_clean_gives_every_tokenizer_what_it_can_read() -> None:
 
 
 def test_the_token_bound_is_above_what_a_tokenizer_finds() -> None:
-    texts = ["The spare key is under the third beehive.", "def f(x: int) -> int: return x**2", "10.0.1.5:8080", "蜂の巣", "🐝🐝"]
+    texts = [
+        "The spare key is under the third beehive.",
+        "def f(x: int) -> int: return x**2",
+        "10.0.1.5:8080",
+        "蜂の巣",
+        "🐝🐝",
+    ]
     tiktoken = pytest.importorskip("mnemic.models.tokens")
     assert all(token_bound(text) >= tiktoken.count_cl100k(text) for text in texts)

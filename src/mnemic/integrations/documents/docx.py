@@ -20,13 +20,13 @@ _HEADING = re.compile(r"Heading ([1-6])", re.IGNORECASE)
 
 
 def read(raw: bytes) -> tuple[str, str]:
-    """Title and text. Errors: InvalidInput when the file is no Word document, is damaged, unpacks to too much or holds no
-    text; ConfigError without the extra."""
+    """Title and text. Errors: InvalidInput when the file is no Word document, is damaged, unpacks to too much or holds
+    no text; ConfigError without the extra."""
     names = _checked(raw)
     try:
         from docx import Document
         from docx.opc.exceptions import OpcError
-        from lxml.etree import LxmlError
+        from lxml.etree import LxmlError  # type: ignore[import-untyped, unused-ignore]
     except ImportError as error:
         raise ConfigError("reading DOCX files needs: pip install 'mnemic[docs]'") from error
     try:

@@ -1,7 +1,7 @@
 """From the bytes of a document to its text: which reader, which encoding.
 
 Text files are taken as they are; HTML, PDF and DOCX are read into text with Markdown headings. Bytes become text by, in
-this order: a byte order mark, the encoding the server or the page names, UTF-8, UTF-16 that shows by its zeros, and a
+this order: a byte order mark, the encoding the server or the page names, UTF-16 that shows by its zeros, UTF-8, and a
 guess (marked `charset_guessed`). What still does not decode is U+FFFD (marked `text_replaced`).
 """
 
@@ -26,14 +26,14 @@ _DOCUMENTS = {
     "pdf": "application/pdf", "docx": _DOCX,
 }  # fmt: skip
 _SUFFIXES = (
-    "py pyi ipynb js mjs cjs jsx ts tsx vue svelte java kt kts scala groovy gradle c h cc cpp cxx hpp hh cs fs go rs rb "
+    "py pyi js mjs cjs jsx ts tsx vue svelte java kt kts scala groovy gradle c h cc cpp cxx hpp hh cs fs go rs rb "
     "php swift m mm d zig nim r jl lua pl pm ex exs erl hs ml clj dart sh bash zsh fish ps1 bat cmd sql css scss less "
-    "xml json jsonl yaml yml toml ini cfg conf properties proto graphql tf cmake mk vim el lisp scm asm s"
+    "xml json jsonl yaml yml toml ini cfg conf properties proto graphql tf cmake mk vim el lisp scm asm s ipynb"
 )
 _CODE = frozenset(_SUFFIXES.split())
 _NAMES = frozenset(
-    {"dockerfile", "makefile", "readme", "license", "licence", "notice", "changelog", "authors", "contributing", "procfile",
-     "gemfile", "rakefile", "justfile", "todo", "copying", "install"}
+    {"dockerfile", "makefile", "readme", "license", "licence", "notice", "changelog", "authors", "contributing",
+     "procfile", "gemfile", "rakefile", "justfile", "todo", "copying", "install"}
 )  # fmt: skip
 _READ_AS_TEXT = re.compile(r"text/.*|application/(?:[\w.-]+\+)?(?:json|xml|yaml|toml|javascript|x-ndjson|x-sh|sql)")
 _DECLARED = re.compile(
@@ -43,14 +43,14 @@ _BOMS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
 )  # fmt: skip
-_KANA, _HAN = "[\u3041-\u30fa]", "[\u4e00-\u9fff]"
+_KANA, _HANGUL, _HAN, _CYRILLIC = "[\u3041-\u30fa]", "[\uac00-\ud7a3]", "[\u4e00-\u9fff]", "[\u0430-\u044f]"
+# Which script tells the encoding, and what share of the letters beyond ASCII it then has at least.
 _SCRIPTS = (
-    ("shift_jis", _KANA), ("euc_jp", _KANA), ("euc_kr", "[\uac00-\ud7a3]"), ("gb18030", _HAN), ("big5", _HAN),
-    ("cp1251", "[\u0430-\u044f]"),
+    ("shift_jis", _KANA, 0.3), ("euc_jp", _KANA, 0.3), ("euc_kr", _HANGUL, 0.8), ("gb18030", _HAN, 0.3),
+    ("big5", _HAN, 0.3), ("cp1251", _CYRILLIC, 0.3),
 )  # fmt: skip
-_NO_CHARSETS = frozenset(
-    {"unicode_escape", "raw_unicode_escape", "idna", "punycode", "utf-7", "undefined", "mbcs", "oem"}
-)
+# Python knows these as encodings, but they interpret what they decode, or take quadratic time for it.
+_NO_CHARSETS = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "utf-7", "mbcs", "oem"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.{0,300})$", re.MULTILINE)
 
@@ -172,6 +172,8 @@ def _zeros(body: bytes) -> str:
     """UTF-16 without a mark, where mostly ASCII text leaves every other byte zero."""
     head = body[:8192]
     even, odd, half = head[0::2].count(0), head[1::2].count(0), len(head) / 2
+    if half < 4:
+        return ""
     if odd > 0.7 * half and even < 0.05 * half:
         return "utf-16-le"
     return "utf-16-be" if even > 0.7 * half and odd < 0.05 * half else ""
@@ -185,7 +187,7 @@ def _declared(body: bytes) -> str:
 def decoded(body: bytes, declared: str = "") -> tuple[str, tuple[str, ...]]:
     """The text and its marks, by the rule in the head of this file. Line ends become `\\n`."""
     bom, mark = _bom(body)
-    for encoding in (bom, declared, "utf-8", _zeros(body)):
+    for encoding in (bom, declared, _zeros(body), "utf-8"):
         if text := _strictly(body.removeprefix(mark) if encoding == bom else body, encoding):
             return _lines(text), ()
     if bom:
@@ -201,20 +203,24 @@ def _strictly(body: bytes, encoding: str) -> str:
     """The text, or "" when the encoding is unknown, is none of text, or does not fit."""
     try:
         # `decode` itself refuses the codecs that are no text encodings, such as zlib.
-        return body.decode(encoding) if encoding and codecs.lookup(encoding).name not in _NO_CHARSETS else ""
+        return body.decode(encoding) if encoding and _canonical(encoding) not in _NO_CHARSETS else ""
     except (UnicodeError, LookupError):
         return ""
 
 
+def _canonical(encoding: str) -> str:
+    return codecs.lookup(encoding).name.replace("_", "-")
+
+
 def _guess(body: bytes) -> str:
-    """A legacy encoding. In Western texts letters beyond ASCII are few among many; elsewhere they are most of the text."""
+    """A legacy encoding. In Western texts the letters beyond ASCII are few among many; elsewhere they are the most."""
     sample = body[: 1 << 16]
     high = sum(byte > 0x7F for byte in sample)
     if high < 0.4 * sum(byte > 0x40 for byte in sample):
         return "cp1252"
-    for encoding, script in _SCRIPTS:
+    for encoding, script, share in _SCRIPTS:
         text = next((text for cut in range(4) if (text := _strictly(sample[: len(sample) - cut], encoding))), "")
-        if len(re.findall(script, text)) > 0.3 * len(re.findall(r"[^\x00-\x7f]", text)):
+        if len(re.findall(script, text)) > share * len(re.findall(r"[^\x00-\x7f]", text)):
             return encoding
     return "cp1252"
 

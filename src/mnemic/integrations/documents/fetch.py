@@ -1,8 +1,8 @@
 """One guarded GET: a URL a person or a model names must not reach what only this machine can reach.
 
-A URL is taken apart once, its host looked up once, and every address found must be a public one; the connection goes to
-those very addresses, with the host's own name in `Host`, in the TLS greeting and in the certificate check. Each redirect
-is a new URL under the same rules. No proxy, no cookies, no credentials, nothing from the environment.
+A URL is taken apart once, its host looked up once, and every address found must be a public one; the connection goes
+to those very addresses, with the host's own name in `Host`, in the TLS greeting and in the certificate check. Each
+redirect is a new URL under the same rules. No proxy, no cookies, no credentials, nothing from the environment.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
-import certifi
-import httpcore  # brings what httpx has no door for: connecting to a chosen address
+import httpcore  # comes with httpx, and has the door that it lacks: connecting to a chosen address
+import httpx
 
 from mnemic.errors import DeadlineExceeded, InvalidInput, MnemicError, NotFound
 
@@ -31,8 +31,9 @@ READABLE = re.compile(
     r"text/.*|application/(?:xhtml\+xml|pdf|json|xml|yaml|toml|x-ndjson|octet-stream|[\w.-]+\+(?:json|xml)"
     r"|vnd\.openxmlformats-officedocument\.wordprocessingml\.document)|"
 )
+_CONNECT_S = 5.0  # for one address, before the next is tried
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_HOST = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,62}\.?)+")
+_HOST = re.compile(r"(?:[a-z0-9_-]{1,63}\.){0,126}[a-z0-9_-]{1,63}\.?")
 _NUMERIC_END = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\.?$", re.IGNORECASE)
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _UNICAST = ipaddress.ip_network("2000::/3")
@@ -116,7 +117,7 @@ def _target(url: str, policy: FetchPolicy) -> _Target:
     try:
         parts = urlsplit(url)
         port = parts.port
-        host = (parts.hostname or "").encode("idna").decode().lower() if ":" not in parts.netloc[:1] else ""
+        host = (parts.hostname or "").encode("idna").decode().lower()
     except ValueError as error:  # also a name that cannot be encoded
         raise InvalidInput(f"{shown} is not a URL: {error}") from error
     if parts.scheme not in ("http", "https"):
@@ -124,11 +125,14 @@ def _target(url: str, policy: FetchPolicy) -> _Target:
     if "@" in parts.netloc:
         raise InvalidInput("a URL with a user name or password is refused; nothing was fetched")
     literal = _literal(host)
-    if not literal and (not _HOST.fullmatch(host) or _NUMERIC_END.search(host)):
+    # A host that ends in a number is an address to some (`0x7f.1`, `2130706433`); only the plain form is one here.
+    if "%" in host or (not literal and (not _HOST.fullmatch(host) or _NUMERIC_END.search(host))):
         raise InvalidInput(f"{shown}: the host {host!r} is no name and no plain address")
-    port = port or {"http": 80, "https": 443}[parts.scheme]
-    if policy.ports is not None and port not in policy.ports:
-        raise InvalidInput(f"{shown}: port {port} is refused; allowed: {', '.join(map(str, sorted(policy.ports)))}")
+    port = {"http": 80, "https": 443}[parts.scheme] if port is None else port
+    if not port or (policy.ports is not None and port not in policy.ports):
+        raise InvalidInput(
+            f"{shown}: port {port} is refused; allowed: {', '.join(map(str, sorted(policy.ports or ())))}"
+        )
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     query = "?" + quote(parts.query, safe="/%:@!$&'()*+,;=~-._?[]|") if parts.query else ""
     return _Target(parts.scheme, str(literal or host), port, path + query)
@@ -194,8 +198,8 @@ def _resolved(target: _Target, policy: FetchPolicy, deadline: float) -> Sequence
 def _get(target: _Target, addresses: Sequence[str], policy: FetchPolicy, deadline: float) -> Page | str:
     """The page, or the URL it redirects to."""
     network = _Pinned(addresses, policy.network or httpcore.SyncBackend(), deadline)
-    tls = policy.tls or ssl.create_default_context(cafile=certifi.where())
-    timeout = {name: policy.timeout_s for name in ("connect", "read", "write", "pool")}
+    tls = policy.tls or httpx.create_ssl_context(trust_env=False)
+    timeout = dict.fromkeys(("connect", "read", "write", "pool"), policy.timeout_s)
     try:
         with (
             httpcore.ConnectionPool(ssl_context=tls, network_backend=network, retries=0) as pool,
@@ -253,6 +257,8 @@ def _body(target: _Target, stream: Iterable[bytes], encoding: str, policy: Fetch
             raise MnemicError(f"{target.url}: the packed page is damaged: {error}") from error
         if max(received, len(body)) > policy.max_bytes or (unpack and unpack.unconsumed_tail):
             raise _too_large(target, policy)
+    if unpack and not unpack.eof:
+        raise MnemicError(f"{target.url}: the packed page is cut short")
     return bytes(body)
 
 
@@ -280,7 +286,8 @@ class _Pinned(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         for last, address in _marked_last(self._addresses):
             try:
-                return _Bounded(self._network.connect_tcp(address, port, _left(self._deadline)), self._deadline)
+                wait = min(_CONNECT_S, _left(self._deadline))
+                return _Bounded(self._network.connect_tcp(address, port, wait), self._deadline)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if last:
                     raise

@@ -1,9 +1,9 @@
 """Reading a file, or the files of a folder in a fixed order, without leaving the folder.
 
-A folder is walked by what `.gitignore` allows, without hidden entries, virtual environments and installed packages. Links
-are not followed: one that stays inside names a file that is read in its own place, one that leads out is reported. Each
-file is opened component by component from the open folder, links refused at every step, so that a folder exchanged for a
-link between the walk and the read does not lead out either (where the system can: not on Windows).
+A folder is walked by what `.gitignore` allows, without hidden entries, virtual environments and installed packages.
+Links are not followed: one that stays inside names a file read in its own place, one that leads out is reported.
+Each file is opened component by component from the open folder, links refused at every step, so that a folder exchanged
+for a link between the walk and the read does not lead out either (where the system can: not on Windows).
 """
 
 from __future__ import annotations

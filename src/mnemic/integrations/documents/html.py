@@ -1,7 +1,7 @@
 """The text of a web page, headings kept in the manner of Markdown.
 
-With the extra `web`, trafilatura finds the main text. Without it, or where it finds next to nothing (short pages are not
-what it is made for), the whole page is read and what stands around a text (`_AROUND`) is left out.
+With the extra `web`, trafilatura finds the main text. Without it, or where it finds next to nothing (short pages are
+not what it is made for), the whole page is read and what stands around a text (`_AROUND`) is left out.
 
 The reader below is not `html.parser`: up to the 2025 releases of Python that takes time quadratic in the length of some
 broken pages (ten seconds for 40 KB of `<a b='`). Here a page is cut at each `<` and every piece is looked at once.
@@ -45,7 +45,7 @@ def _main_text(page: str) -> str:
     """The main text by trafilatura, "" without it or when it finds none."""
     try:
         import trafilatura
-        from lxml.etree import LxmlError
+        from lxml.etree import LxmlError  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return ""
     try:

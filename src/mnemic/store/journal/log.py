@@ -22,7 +22,7 @@ from mnemic.errors import Conflict, JournalDamaged, MnemicError, StorageError, S
 from mnemic.store.journal import keys
 from mnemic.store.journal.file import SQL, Unlocked, connect, is_full, prepare, translate, unlock
 from mnemic.store.journal.group import Group, Outcome
-from mnemic.store.journal.seal import Entry, Row, Stored
+from mnemic.store.journal.seal import Entry, Row, Stored, fresh_nonces
 
 CHECKPOINT_PAGES = 1_000  # 4 MB of -wal
 PAGE_ROWS = 1_000
@@ -263,8 +263,8 @@ class Journal:
         seq, chain = self._writer.execute(SQL["last"]).get or (0, self._seal.genesis)
         outcomes: list[Outcome] = []
         execute, changes, seal, add = self._writer.execute, self._writer.changes, self._seal.seal, SQL["add"]
-        for entry in entries:
-            row = seal(seq + 1, entry, chain)
+        for entry, nonce in zip(entries, fresh_nonces(len(entries)), strict=True):
+            row = seal(seq + 1, entry, chain, nonce)
             execute(add, row)
             if changes():
                 seq, chain = row.seq, row.chain

@@ -109,13 +109,15 @@ class Seal:
             tag = self._tags[namespace] = hmac_digest(self._namespace_key, namespace.encode(), "sha256")[:16]
         return tag
 
-    def seal(self, seq: int, entry: Entry, previous: bytes) -> Stored:
-        """The row at place `seq`, chained to `previous`, the chain of the row before it (or `genesis`)."""
+    def seal(self, seq: int, entry: Entry, previous: bytes, nonce: bytes) -> Stored:
+        """The row at place `seq`, chained to `previous`, the chain of the row before it (or `genesis`).
+
+        `nonce`: one of `fresh_nonces`, never used before.
+        """
         ns = self.tag(entry.namespace)
         plain = _pack(entry)
         if self.encrypt:
             aad = _AAD.pack(SEALED, self._store, self._place.kid, seq, entry.id, ns)
-            nonce = os.urandom(12)
             ct = self._gcm.encrypt(nonce, plain, aad)
         else:
             aad = _AAD.pack(PLAIN, self._store, self._place.kid, seq, entry.id, ns)
@@ -148,6 +150,12 @@ class Seal:
 
     def _aad(self, row: Stored) -> bytes:
         return _AAD.pack(SEALED if row.nonce else PLAIN, self._store, row.kid, row.seq, row.id, row.ns)
+
+
+def fresh_nonces(count: int) -> list[bytes]:
+    """Random nonces, 96 bits each, by one call: each call lets go of the interpreter, and getting it back is dear."""
+    pool = os.urandom(12 * count)
+    return [pool[start : start + 12] for start in range(0, 12 * count, 12)]
 
 
 class _Mac:

@@ -1,0 +1,7 @@
+"""`python -m mnemic`."""
+
+import sys
+
+from mnemic.doors.main import main
+
+sys.exit(main())

@@ -1,0 +1,38 @@
+-- What can be thrown away and derived from the events again. Also run when these tables are found missing.
+
+-- Characters start..stop of the text of event `seq`. `terms`: the forward index (store/arrays.py).
+-- `kept`: whether it gets a vector and may surface by itself; keyword search covers every chunk.
+CREATE TABLE IF NOT EXISTS chunks (
+    namespace text COLLATE "C" NOT NULL,
+    id        bigint  NOT NULL,
+    seq       bigint  NOT NULL,
+    start     integer NOT NULL,
+    stop      integer NOT NULL,
+    words     integer NOT NULL,
+    flags     integer NOT NULL,
+    kept      integer NOT NULL,
+    verdict   text COLLATE "C" NOT NULL,
+    terms     bytea   NOT NULL,
+    PRIMARY KEY (namespace, id)
+);
+CREATE INDEX IF NOT EXISTS chunks_by_event ON chunks (namespace, seq, id);
+ALTER TABLE chunks ENABLE ROW LEVEL SECURITY;
+ALTER TABLE chunks FORCE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS chunks_of_namespace ON chunks;
+CREATE POLICY chunks_of_namespace ON chunks USING (namespace = current_setting('mnemic.namespace', true));
+
+-- `number` is the head's `vector` counter at the time of writing, so that readers ask only for what is new.
+-- The column has no dimension: spaces of any dimension share the table (an index has one: store/vectors/pgvector.py).
+CREATE TABLE IF NOT EXISTS vectors (
+    namespace text COLLATE "C" NOT NULL,
+    space     integer NOT NULL,
+    chunk     bigint  NOT NULL,
+    number    bigint  NOT NULL,
+    vector    halfvec NOT NULL,
+    PRIMARY KEY (namespace, space, chunk)
+);
+CREATE INDEX IF NOT EXISTS vectors_by_number ON vectors (namespace, space, number, chunk);
+ALTER TABLE vectors ENABLE ROW LEVEL SECURITY;
+ALTER TABLE vectors FORCE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS vectors_of_namespace ON vectors;
+CREATE POLICY vectors_of_namespace ON vectors USING (namespace = current_setting('mnemic.namespace', true));

@@ -1,0 +1,174 @@
+-- Named queries, PostgreSQL. `sql/sqlite.sql` holds the same names. Times are microseconds since 1970 in UTC.
+-- Lists come as JSON text in both dialects. `store/postgres/` gives every transaction its namespace.
+
+-- name: meta
+SELECT value FROM meta WHERE key = %(key)s
+
+-- name: meta_put
+INSERT INTO meta (key, value) VALUES (%(key)s, %(value)s) ON CONFLICT (key) DO UPDATE SET value = excluded.value
+
+-- name: meta_put_once
+INSERT INTO meta (key, value) VALUES (%(key)s, %(value)s) ON CONFLICT (key) DO NOTHING
+
+-- name: heads
+SELECT namespace, seq, chunk, vector, epoch FROM heads ORDER BY namespace
+
+-- name: head
+SELECT seq, chunk, vector, epoch FROM heads WHERE namespace = %(namespace)s
+
+-- name: head_locked
+SELECT seq, chunk, vector, epoch FROM heads WHERE namespace = %(namespace)s FOR UPDATE
+
+-- name: head_make
+INSERT INTO heads (namespace, seq, chunk, vector, epoch) VALUES (%(namespace)s, 0, 0, 0, 0) ON CONFLICT DO NOTHING
+
+-- name: head_put
+UPDATE heads SET seq = %(seq)s, chunk = %(chunk)s, vector = %(vector)s, epoch = %(epoch)s WHERE namespace = %(namespace)s
+
+-- name: anchor
+SELECT seq, chain FROM anchors WHERE journal = %(journal)s
+
+-- name: anchor_locked
+SELECT seq, chain FROM anchors WHERE journal = %(journal)s FOR UPDATE
+
+-- name: anchor_make
+INSERT INTO anchors (journal, seq, chain) VALUES (%(journal)s, 0, ''::bytea) ON CONFLICT DO NOTHING
+
+-- name: anchor_put
+UPDATE anchors SET seq = %(seq)s, chain = %(chain)s WHERE journal = %(journal)s
+
+-- name: digests
+SELECT id, digest, seq FROM events
+WHERE namespace = %(namespace)s AND id IN (SELECT decode(value, 'hex') FROM json_array_elements_text(%(ids)s::json))
+
+-- name: event_put
+INSERT INTO events (namespace, seq, id, kind, text, session, channel, role, actor, project, at, recorded_at,
+                    importance, trust, data, digest)
+VALUES (%(namespace)s, %(seq)s, %(id)s, %(kind)s, %(text)s, %(session)s, %(channel)s, %(role)s, %(actor)s, %(project)s, %(at)s, %(recorded_at)s,
+        %(importance)s, %(trust)s, %(data)s, %(digest)s)
+
+-- name: quarantine_put
+INSERT INTO quarantine (namespace, id, digest, reason, at, body)
+VALUES (%(namespace)s, %(id)s, %(digest)s, %(reason)s, %(at)s, %(body)s) ON CONFLICT DO NOTHING
+
+-- name: quarantine_count
+SELECT count(*) FROM quarantine WHERE namespace = %(namespace)s
+
+-- name: events_by_seq
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events WHERE namespace = %(namespace)s AND seq IN (SELECT value::bigint FROM json_array_elements_text(%(seqs)s::json))
+
+-- name: event_by_id
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events WHERE namespace = %(namespace)s AND id = %(id)s
+
+-- name: events
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events
+WHERE namespace = %(namespace)s AND seq > %(after)s::bigint AND (%(last)s::bigint IS NULL OR seq <= %(last)s::bigint)
+  AND (%(session)s::text IS NULL OR session = %(session)s)
+  AND (%(since)s::bigint IS NULL OR at >= %(since)s::bigint) AND (%(until)s::bigint IS NULL OR at < %(until)s::bigint)
+  AND (%(kinds)s::text IS NULL OR kind IN (SELECT value FROM json_array_elements_text(%(kinds)s::json)))
+  AND (%(roles)s::text IS NULL OR role IN (SELECT value FROM json_array_elements_text(%(roles)s::json)))
+ORDER BY seq LIMIT %(limit)s
+
+-- name: events_holding
+SELECT seq FROM events
+WHERE namespace = %(namespace)s AND strpos(lower(text), %(needle)s) > 0 ORDER BY seq DESC LIMIT %(limit)s
+
+-- name: events_without_chunks
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events AS e
+WHERE namespace = %(namespace)s AND kind NOT IN ('marker', 'edit') AND trim(text) != ''
+  AND NOT EXISTS (SELECT 1 FROM chunks AS c WHERE c.namespace = e.namespace AND c.seq = e.seq)
+ORDER BY seq LIMIT %(limit)s
+
+-- name: sessions
+SELECT session, min(seq), max(seq), count(*), min(at), max(at) FROM events
+WHERE namespace = %(namespace)s AND session IS NOT NULL GROUP BY session ORDER BY max(seq) DESC LIMIT %(limit)s
+
+-- name: counts
+SELECT (SELECT count(*) FROM events WHERE namespace = %(namespace)s),
+       (SELECT count(*) FROM chunks WHERE namespace = %(namespace)s),
+       (SELECT count(*) FROM chunks WHERE namespace = %(namespace)s AND kept = 1)
+
+-- name: chunk_put
+INSERT INTO chunks (namespace, id, seq, start, stop, words, flags, kept, verdict, terms)
+VALUES (%(namespace)s, %(id)s, %(seq)s, %(start)s, %(stop)s, %(words)s, %(flags)s, %(kept)s, %(verdict)s, %(terms)s)
+
+-- name: chunks_after
+SELECT c.id, c.seq, c.words, c.flags, c.kept, c.terms, e.session, e.role, e.actor, e.kind, e.channel, e.project, e.at
+FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
+WHERE c.namespace = %(namespace)s AND c.id > %(after)s::bigint ORDER BY c.id
+
+-- name: chunks_by_id
+SELECT c.id, c.seq, c.start, c.stop FROM chunks AS c
+WHERE c.namespace = %(namespace)s AND c.id IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
+
+-- name: chunk
+SELECT id, seq, start, stop, words, flags, kept, verdict FROM chunks WHERE namespace = %(namespace)s AND id = %(id)s
+
+-- name: chunks_of_event
+SELECT id, start, stop FROM chunks WHERE namespace = %(namespace)s AND seq = %(seq)s ORDER BY id
+
+-- name: chunks_without_vector
+SELECT c.id, c.start, c.stop, e.text, e.actor, e.role
+FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
+WHERE c.namespace = %(namespace)s AND c.kept = 1 AND NOT EXISTS (
+    SELECT 1 FROM vectors AS v WHERE v.namespace = c.namespace AND v.space = %(space)s AND v.chunk = c.id)
+ORDER BY c.id LIMIT %(limit)s
+
+-- name: chunks_without_vector_count
+SELECT count(*) FROM chunks AS c
+WHERE c.namespace = %(namespace)s AND c.kept = 1 AND NOT EXISTS (
+    SELECT 1 FROM vectors AS v WHERE v.namespace = c.namespace AND v.space = %(space)s AND v.chunk = c.id)
+
+-- name: vector_put
+INSERT INTO vectors (namespace, space, chunk, number, vector)
+VALUES (%(namespace)s, %(space)s, %(chunk)s, %(number)s, %(vector)s) ON CONFLICT DO NOTHING
+
+-- name: vectors_after
+SELECT chunk, number, vector FROM vectors
+WHERE namespace = %(namespace)s AND space = %(space)s AND (number, chunk) > (%(number)s::bigint, %(chunk)s::bigint)
+ORDER BY number, chunk LIMIT %(limit)s
+
+-- name: vectors_by_chunk
+SELECT chunk, vector FROM vectors
+WHERE namespace = %(namespace)s AND space = %(space)s AND chunk IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
+
+-- name: vectors_drop
+DELETE FROM vectors
+WHERE namespace = %(namespace)s AND space = %(space)s AND chunk IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
+
+-- name: vectors_count
+SELECT count(*) FROM vectors WHERE namespace = %(namespace)s AND space = %(space)s
+
+-- name: vectors_prune
+DELETE FROM vectors WHERE namespace = %(namespace)s AND space = %(space)s
+
+-- name: spaces
+SELECT id, label, provider, model, dimension, scheme, state FROM spaces ORDER BY id
+
+-- name: space_put
+INSERT INTO spaces (label, provider, model, dimension, scheme, state)
+VALUES (%(label)s, %(provider)s, %(model)s, %(dimension)s, %(scheme)s, %(state)s) ON CONFLICT (label) DO UPDATE SET state = excluded.state
+
+-- name: space_state
+UPDATE spaces SET state = %(state)s WHERE id = %(id)s
+
+-- name: space_drop
+DELETE FROM spaces WHERE id = %(id)s
+
+-- name: lease
+SELECT holder, token, expires_at FROM leases WHERE name = %(name)s
+
+-- name: lease_put
+INSERT INTO leases (name, holder, token, expires_at) VALUES (%(name)s, %(holder)s, %(token)s, %(expires_at)s)
+ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = excluded.token, expires_at = excluded.expires_at
+
+-- name: usage_add
+INSERT INTO usage (namespace, subject, day, count) VALUES (%(namespace)s, %(subject)s, %(day)s, %(count)s)
+ON CONFLICT (namespace, subject, day) DO UPDATE SET count = usage.count + excluded.count
+
+-- name: usage
+SELECT subject, sum(count)::bigint, max(day) FROM usage WHERE namespace = %(namespace)s GROUP BY subject ORDER BY subject
