@@ -19,6 +19,7 @@ from mnemic.domain.types import Space
 from mnemic.engine import memory, portal
 from mnemic.engine.analysis import Analyser
 from mnemic.engine.embedding import Embedders, Models
+from mnemic.engine.judging import Judge
 from mnemic.engine.parts import Engine
 from mnemic.engine.spool import Spool
 from mnemic.errors import ConfigError, InvalidInput, MnemicError
@@ -118,6 +119,7 @@ def assemble(config: Config, opening: Opening | None = None) -> Engine:
         spool=spool,
         models=_models(config, opening.get("embedder")),
         analyser=analyser,
+        judging=Judge(config.filter, config.topics),
         clock=clock,
         zone=zone_of(config),
         weights=weights,
@@ -136,7 +138,7 @@ def open_driver(config: Config) -> Driver:
         case "postgresql" | "postgres":
             from mnemic.store.postgres import open_postgres
 
-            return open_postgres(config.store_url, config.store)
+            return open_postgres(config.store_url, config.store, config.vector.ef_search)
     raise ConfigError(
         f"store.url {configuration.without_password(config.store_url)!r}: sqlite:///... or postgresql://..."
     )
@@ -176,9 +178,7 @@ def zone_of(config: Config) -> tzinfo:
     try:
         return ZoneInfo(config.timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ConfigError(
-            f"timezone {config.timezone!r} is not known; use a name such as Europe/Lisbon"
-        ) from error
+        raise ConfigError(f"timezone {config.timezone!r} is not known; use a name such as Europe/Lisbon") from error
 
 
 def _models(config: Config, own: Embedder | None) -> Models:

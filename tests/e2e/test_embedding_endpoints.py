@@ -281,9 +281,7 @@ def test_500s_are_tried_five_times_with_growing_waits(
     server: Server, embedder: RemoteEmbedder, clock: FakeTime
 ) -> None:
     server.answers = [Answer({"error": {"message": "out of cheese"}}, 500)]
-    with pytest.raises(
-        ModelUnavailable, match=r"openai at 127\.0\.0\.1:\d+: status 500 \(out of cheese\); tried 5 times"
-    ):
+    with pytest.raises(ModelUnavailable, match=r"openai at [\d.:]+: status 500 \(out of cheese\); tried 5 times"):
         embedder.embed(["a"])
     assert len(server.requests) == 5
     assert clock.slept == [0.5, 1.0, 2.0, 4.0]
@@ -319,7 +317,7 @@ def test_a_refused_connection_is_no_answer(clock: FakeTime) -> None:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
     made = openai.embedder(Options(model="tiny", base_url=url, timing=clock.timing()))
-    with pytest.raises(ModelUnavailable, match="cannot be reached .*; tried 5 times"):
+    with pytest.raises(ModelUnavailable, match=r"cannot be reached .*; tried 5 times"):
         made.embed(["a"])
     made.close()
 

@@ -28,6 +28,7 @@ from mnemic.errors import ConfigError
 
 __all__ = ["Piece", "check", "sentences", "split", "split_semantic"]
 
+_LIKELY = 8  # characters a token; a longer text hardly fits, so it is not worth counting whole
 _GROUP = 64  # characters; a run without sentence ends is cut at words, but no finer than this where words allow
 
 
@@ -105,6 +106,8 @@ def split(text: str, config: ChunkerConfig, count: TokenCounter) -> list[Piece]:
     check(config)
     if surely_fits(text, config.max_tokens):
         return [Piece(0, len(text), bytes_of(text))] if text else []
+    if len(text) <= config.max_tokens * _LIKELY and (tokens := count(text)) <= config.max_tokens:
+        return [Piece(0, len(text), tokens)]
     structure = blocks(text)
     source = _Source(text, count, config.max_tokens)
     overlap = config.overlap_tokens if config.strategy == "token" else 0

@@ -2,26 +2,30 @@
 
 The default fusion adds two absolute numbers and lets cues multiply them:
 
-    score(i) = [ b(i) + session * max b(j, j in session of i) ] * (1 + person) * (1 + answer) * (1 + date)
-    b(i)     = lex(i) + dense * cos(i)
+    raw(i) = [ base(i) + session * max base(j), j in the session of i ] * product of the cues' factors
+    base(i) = lex(i) + dense * cos(i)
 
-`lex` is the share of the question's weight (idf) that the best passage of the chunk meets, 0 to 1; `cos` the cosine of
+`lex` is the share of the question's weight (idf) that the best passage of the chunk meets, 0 to 1; `cos` a cosine of
 mean-centred vectors, -1 to 1. Nothing is scaled per question: where words match they lead, where none do the vectors
-decide.
+decide. The cues (`domain/cues.py`): whose turn, what kind of answer, when it was said, does the speaker tell of
+themself, does the turn only ask.
 
-A turn of talk is understood with the turns around it. Both arms see chunk i together with its neighbours j in the same
-session, as a linear operator applied when reading, so a new chunk rewrites nothing:
+A turn of talk is understood with the turns around it. Both arms see chunk i with its neighbours j of the same session,
+by a linear operator applied when reading, so a new chunk rewrites nothing:
 
     A_ij = min(1, context * g * min(words_j, context_words) / words_i),  g = question if j comes before i and asks, else 1
 
-Shapes: N chunks, P passages, M vectors of D dimensions. Times: int64 microseconds since 1970, UTC.
+Shapes: N chunks, P passages, M vectors of D dimensions. Chunks stand in the order of their application: a higher index
+is newer. Times: int64 microseconds since 1970, UTC. A filter is a choice of `rows`: other chunks get no score and lend
+none, but their words are context, and they count in idf and mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,15 +34,23 @@ from mnemic.domain.cues import USER, Day, Question
 from mnemic.domain.terms import Flag
 
 Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.integer]
+Ints = npt.NDArray[np.integer[Any]]
+Bools = npt.NDArray[np.bool_]
+Rows = Ints | slice
 Postings = Callable[[int], tuple[Ints, Ints] | None]  # term hash -> (passage indices ascending, counts)
 
-
-RRF_K = 60
+RRF_K = 60  # Cormack, Clarke and Buettcher 2009
+HALF = 0.35  # the raw score that reads as 0.5: about where the tenth hit of an answerable question lies
 
 
 class Fusion(StrEnum):
-    """How the two arms become one order."""
+    """How two arms become one score, and what `Scores.unit` makes of it.
+
+    ABSOLUTE: as above; raw^2 / (raw^2 + HALF^2), 0 below 0. The same text scores about .9, an unrelated one below .1.
+    RRF: 1/(60 + rank) summed over the arms that found the chunk; divided by 2/61, the most there can be.
+    WEIGHTED: mean of both arms, each stretched to 0..1 over the chunks given.
+    VECTOR, KEYWORD: one arm alone, cut to 0..1.
+    """
 
     ABSOLUTE = "absolute"
     RRF = "rrf"
@@ -49,42 +61,45 @@ class Fusion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    k1: float = 1.2
-    b: float = 0.75
-    prior: float = 10.0
-    context: float = 0.5
-    context_words: int = 20
-    lent_words: int = 60
-    question: float = 2.0
-    dense: float = 0.5
-    centring: float = 1.0
-    centring_prior: float = 20.0
-    session: float = 0.2
-    person: float = 0.5
-    answer: float = 0.2
-    date: float = 0.4
-    self_told: float = 0.3
-    only_asks: float = 0.2
+    """Every number of the ranking; 0 switches a feature off. All lie on a flat top: +-30 % moves recall by a point."""
+
     fusion: Fusion = Fusion.ABSOLUTE
+    k1: float = 1.2  # BM25: how soon repetition stops counting
+    b: float = 0.75  # BM25: how much long passages are discounted
+    prior: float = 20.0  # passages assumed beside those stored, so that idf means something in a store of three notes
+    context: float = 0.5  # what a neighbour lends
+    context_words: int = 15  # a neighbour counts as this long at most: turns of people lend, pages do not take over
+    lent_words: int = 60  # a neighbour lends at most so many words to the keyword arm, thinned evenly
+    question: float = 2.0  # a question before lends more: the answer seldom repeats its words
+    dense: float = 0.5  # a cosine of 1 weighs as much as half of the question's words
+    dense_hashed: float = 0.25  # instead of `dense` for feature-hashed vectors, whose cosines are keyword noise
+    centring: float = 0.7  # share of the mean taken off; all of it favours whatever is unlike the rest
+    centring_prior: float = 20.0  # the mean of few vectors is their content, not their background: it is shrunk
+    session: float = 0.3  # a conversation that is about the question lifts all its turns
+    person: float = 0.3  # the named person's turns; more finds less of what others said about that person
+    self_told: float = 0.3  # asked about a person, who speaks of themself says more than who comments
+    only_asks: float = 0.2  # taken off a turn that merely asks
+    answer: float = 0.2  # holds a time, a number, a name, a standing wish, as asked for
+    date: float = 0.4  # was said at the date named
 
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """Per chunk, all (N,)."""
+    """Per chunk, each (N,). Indices are -1 where there is none."""
 
-    before: Ints  # index of the chunk before it in its session, -1 none
+    before: Ints  # index of the chunk before it in its session
     after: Ints
-    words: Ints
-    session: Ints  # -1 none
-    actor: Ints  # -1 none
-    role: Ints
-    flags: Ints
-    time: npt.NDArray[np.int64]
+    words: Ints  # `Analysis.words`
+    session: Ints  # index of the session
+    actor: Ints  # index of the speaker's name
+    role: Ints  # 0 user, 1 assistant, 2 system, 3 tool
+    flags: Ints  # `Analysis.flags`
+    time: npt.NDArray[np.int64]  # when it was said
 
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Per passage, (P,): its chunk (ascending) and its number of terms; and the postings by term hash."""
+    """Per passage, each (P,): its chunk, ascending, and the sum of its counts; and the postings by term hash."""
 
     chunk: Ints
     length: Ints
@@ -92,31 +107,26 @@ class Passages:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """What neighbours lend, derived by `borrow`."""
-
-    from_before: Floats  # (N,) A of the chunk before
-    from_after: Floats  # (N,)
-    terms_before: Floats  # (N,) the same for words: a long chunk lends `lent_words` words at most
-    terms_after: Floats  # (N,)
-    first: Ints  # (N + 1,) first passage of each chunk
-    norm: Floats  # (P,) k1 (1 - b + b len' / average len')
-
-
-@dataclass(frozen=True, slots=True)
 class View:
+    """What one namespace looks like to a question. Made by `look`."""
+
     chunks: Chunks
     passages: Passages
-    context: Context
+    from_before: Floats  # (N,) A_ij of the chunk before, for vectors
+    from_after: Floats  # (N,)
+    terms_before: Floats  # (N,) the same for words, thinned by `lent_words`
+    terms_after: Floats  # (N,)
+    first: Ints  # (N + 1,) the first passage of each chunk
+    norm: Floats  # (P,) k1 (1 - b + b * length / average), lengths with what is borrowed
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Raw unit vectors and what follows from them. `row` (N,) is the row of a chunk's vector in `matrix`, -1 none."""
+    """Raw unit vectors and what follows from them. Made by `centre`."""
 
     matrix: Floats  # (M, D)
-    row: Ints  # (N,)
-    mean: Floats  # (D,) mean of all rows
+    row: Ints  # (N,) row of the chunk's vector in `matrix`, -1 none
+    mean: Floats  # (D,) of all rows
     to_mean: Floats  # (M,) matrix @ mean
     dot_after: Floats  # (N,) v_i . v_after(i)
     dot_around: Floats  # (N,) v_before(i) . v_after(i)
@@ -124,7 +134,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """The scores of both arms for the same chunks."""
+    """The scores of both arms, for the same chunks in the same order."""
 
     lexical: Floats
     cosine: Floats
@@ -132,89 +142,88 @@ class Arms:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    rows: Ints  # chunk indices
+    """What `fuse` answers, aligned with `rows` (chunk indices). `raw` orders, rounded to 6 decimals."""
+
+    rows: Ints
     raw: Floats
     arms: Arms
-    lift: Floats
-    factors: dict[str, Floats]
+    lift: Floats  # what the session adds
+    factors: Mapping[str, Floats]  # by cue
     fusion: Fusion
 
     def top(self, k: int) -> Ints:
-        """Positions in `rows` of the best k, best first; equal scores: the newer chunk first."""
-        return np.lexsort((-self.rows, -self.raw))[:k]
+        """Positions of the best `k`, best first; of equals the newer chunk first."""
+        candidates = np.arange(len(self.raw))
+        if 0 < k < len(self.raw) // 4:  # sort only what can be among them, ties at the border included
+            candidates = np.flatnonzero(self.raw >= np.partition(self.raw, -k)[-k])
+        return candidates[np.lexsort((-self.rows[candidates], -self.raw[candidates]))[:k]]
+
+    def unit(self) -> Floats:
+        """0 to 1, higher is better, monotone in `raw` and on one scale for all questions: see `Fusion`."""
+        positive = np.maximum(self.raw, 0)
+        match self.fusion:
+            case Fusion.ABSOLUTE:
+                return positive**2 / (positive**2 + np.float32(HALF**2))
+            case Fusion.RRF:
+                return positive * np.float32((RRF_K + 1) / 2)
+            case _:
+                return np.minimum(positive, 1)
+
+
+def explain(scores: Scores, position: int) -> dict[str, float]:
+    """Every number behind the score at `position`: both arms, the session's lift, each factor that applied, `raw`."""
+    parts = {
+        "lexical": float(scores.arms.lexical[position]),
+        "cosine": float(scores.arms.cosine[position]),
+        "session": float(scores.lift[position]),
+    }
+    parts |= {name: float(factor[position]) for name, factor in scores.factors.items()}
+    return parts | {"raw": float(scores.raw[position])}
 
 
 def look(chunks: Chunks, passages: Passages, weights: Weights) -> View:
-    """Derive what neighbours lend each other: O(N + P), after rows were added."""
-    return View(chunks, passages, borrow(chunks, passages, weights))
-
-
-def neighbour_dots(matrix: Floats, row: Ints, chunks: Chunks, rows: Ints) -> tuple[Floats, Floats]:
-    """v_i . v_after(i) and v_before(i) . v_after(i) for the chunks i in `rows`; 0 where a vector is missing.
-
-    A new chunk changes both numbers of the chunk before it, and nothing else that exists.
-    """
-    before, after = chunks.before[rows], chunks.after[rows]
-    return _pair_dots(matrix, row, rows, after), _pair_dots(matrix, row, before, after)
-
-
-def _pair_dots(matrix: Floats, row: Ints, left: Ints, right: Ints) -> Floats:
-    out = np.zeros(len(left), np.float32)
-    both = np.flatnonzero((left >= 0) & (right >= 0) & (row[left] >= 0) & (row[right] >= 0))
-    for start in range(0, len(both), 4096):  # bounded copies
-        some = both[start : start + 4096]
-        out[some] = np.einsum("ij,ij->i", matrix[row[left[some]]], matrix[row[right[some]]])
-    return out
-
-
-def centre(matrix: Floats, row: Ints, mean: Floats, dots: tuple[Floats, Floats]) -> Vectors:
-    """Vectors of a namespace with what follows from their mean: one pass over the matrix."""
-    return Vectors(matrix, row, mean, matrix @ mean, dots[0], dots[1])
-
-
-def borrow(chunks: Chunks, passages: Passages, weights: Weights) -> Context:
-    n = len(chunks.words)
+    """Derive what neighbours lend each other: O(N + P), whenever chunks were added."""
     words = np.maximum(chunks.words, 1).astype(np.float32)
-    lent = weights.context * np.minimum(words, weights.context_words)
+    lent = np.float32(weights.context) * np.minimum(words, weights.context_words)
     asks = np.where(chunks.flags & Flag.QUESTION, np.float32(weights.question), np.float32(1))
-    from_before = _lent(lent * asks, chunks.before, words)
-    from_after = _lent(lent, chunks.after, words)
-    first = np.searchsorted(passages.chunk, np.arange(n + 1)).astype(np.int64)
-    own = np.bincount(passages.chunk, weights=passages.length, minlength=n).astype(np.float32)
-    thin = np.minimum(1, np.float32(weights.lent_words) / words)
-    terms_before = from_before * thin[chunks.before] if n else from_before
-    terms_after = from_after * thin[chunks.after] if n else from_after
-    extra = terms_before * own[chunks.before] + terms_after * own[chunks.after] if n else own
-    length = passages.length + extra[passages.chunk]
-    average = float(length.mean()) if len(length) else 1.0
-    norm = weights.k1 * (1 - weights.b + weights.b * length / max(average, 1e-9))
-    return Context(from_before, from_after, terms_before, terms_after, first, norm.astype(np.float32))
+    before = _taken(np.minimum(1, (lent * asks)[chunks.before] / words), chunks.before)
+    after = _taken(np.minimum(1, lent[chunks.after] / words), chunks.after)
+    thin = np.minimum(1, weights.lent_words / words).astype(np.float32)
+    terms_before, terms_after = before * thin[chunks.before], after * thin[chunks.after]
+    own = np.bincount(passages.chunk, weights=passages.length, minlength=len(words))
+    borrowed = terms_before * own[chunks.before] + terms_after * own[chunks.after]
+    length = passages.length + borrowed[passages.chunk]
+    average = max(float(length.mean()), 1e-9) if len(length) else 1.0
+    norm = (weights.k1 * (1 - weights.b + weights.b * length / average)).astype(np.float32)
+    first = np.searchsorted(passages.chunk, np.arange(len(words) + 1))
+    return View(chunks, passages, before, after, terms_before, terms_after, first, norm)
 
 
-def _lent(lent: Floats, neighbour: Ints, words: Floats) -> Floats:
-    share = np.minimum(1, lent[neighbour] / words) if len(words) else words
+def _taken(share: Floats, neighbour: Ints) -> Floats:
     return np.where(neighbour >= 0, share, 0).astype(np.float32)
 
 
 def lexical(question: Question, view: View, weights: Weights) -> Floats:
-    """(N,) share of the question's idf that the best passage of each chunk meets, 0 to 1."""
+    """(N,) the share of the question's idf that the best passage of each chunk meets, 0 to 1.
+
+    BM25 (Robertson and Zaragoza 2009) over passages with tf' = tf + A tf, without its factor k1 + 1, and divided by
+    the idf of all the question's terms, those nobody ever used included. The work is that of the terms' postings.
+    """
     size = len(view.passages.chunk)
-    score = np.zeros(size, np.float32)
-    scratch = np.zeros(size, np.float32)
+    score, scratch = np.zeros(size, np.float32), np.zeros(size, np.float32)
     asked = 0.0
     for term, literal in zip(question.hashes, question.literal, strict=True):
         found = view.passages.postings(term)
         if found is None and literal:
-            continue
+            continue  # its words are asked for as well, and stand for it
         frequency = 0 if found is None else len(found[0])
-        total = size + weights.prior
-        idf = max(1e-6, float(np.log((total - frequency + 0.5) / (frequency + 0.5))))
+        idf = max(1e-6, float(np.log((size + weights.prior - frequency + 0.5) / (frequency + 0.5))))
         asked += idf
         if found is not None:
             touched = _spread(found, view, scratch)
             tf = scratch[touched]
-            # Repeated indices compute the same sum, so the assignment needs no unique().
-            score[touched] += np.float32(idf) * (tf / (tf + view.context.norm[touched]))
+            # An index that occurs twice computes the same sum twice, so there is nothing to make unique.
+            score[touched] += np.float32(idf) * (tf / (tf + view.norm[touched]))
             scratch[touched] = 0
     best = np.zeros(len(view.chunks.words), np.float32)
     hit = np.flatnonzero(score)
@@ -226,124 +235,140 @@ def lexical(question: Question, view: View, weights: Weights) -> Floats:
 
 
 def _spread(found: tuple[Ints, Ints], view: View, scratch: Floats) -> Ints:
-    """Add one term's counts, with what they lend to neighbours, to `scratch`; returns the passages touched."""
+    """Add a term's counts, and what they lend to neighbours, to `scratch` (P,); answers the passages touched."""
     index, counts = found
     scratch[index] += counts
     chunk = view.passages.chunk[index]
     starts = np.flatnonzero(np.diff(chunk, prepend=-1))
-    sender = chunk[starts]
-    sent = np.add.reduceat(counts, starts).astype(np.float32)
+    lender, lent = chunk[starts], np.add.reduceat(counts, starts).astype(np.float32)
     touched = [index]
-    lends = (view.chunks.after, view.context.terms_before), (view.chunks.before, view.context.terms_after)
-    for neighbour, share in lends:
-        receiver = neighbour[sender]
-        some = receiver >= 0
-        receiver, value = receiver[some], sent[some]
-        value = value * share[receiver]
-        first, count = view.context.first[receiver], view.context.first[receiver + 1] - view.context.first[receiver]
+    for neighbours, share in ((view.chunks.after, view.terms_before), (view.chunks.before, view.terms_after)):
+        taker = neighbours[lender]
+        some = taker >= 0
+        taker, value = taker[some], lent[some] * share[taker[some]]
+        first = view.first[taker]
+        count = view.first[taker + 1] - first
         where = np.repeat(first - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
         scratch[where] += np.repeat(value, count)  # a chunk has one neighbour a side: no index occurs twice
         touched.append(where)
     return np.concatenate(touched)
 
 
-def dense(
-    query: Floats, vectors: Vectors, view: View, weights: Weights, rows: Ints | None = None
-) -> Floats:
-    """Cosine of the centred question with each centred chunk in its context, -1 to 1; 0 for a chunk without a vector.
+def neighbour_dots(matrix: Floats, row: Ints, chunks: Chunks, rows: Ints) -> tuple[Floats, Floats]:
+    """v_i . v_after(i) and v_before(i) . v_after(i) for the chunks i in `rows`; 0 where a vector is missing.
 
-    With `rows`, only their vectors and those of their neighbours are read.
+    A new chunk changes both numbers of the chunk before it, and of nothing else that exists.
     """
-    at: Ints | slice = slice(None) if rows is None else rows
-    mean, square, toward = _centre(vectors, weights)
-    asked = query - mean
-    asked = (asked / max(float(np.linalg.norm(asked)), 1e-9)).astype(np.float32)
-    row = vectors.row
-    before, after = view.chunks.before[at], view.chunks.after[at]
-    dots = _dots(vectors, asked, None if rows is None else (rows, before, after))
-    radius = np.sqrt(np.maximum(1 - 2 * toward + square, 0))
-    radius = np.where(radius > 1e-3, radius, np.inf).astype(np.float32)  # at the mean itself there is no direction
-    dots = (dots - np.float32(mean @ asked)) / radius
-    i, b, a = row[at], row[before], row[after]
-    own = np.where(i >= 0, dots[i], 0)
-    weight_b = np.where((before >= 0) & (b >= 0), view.context.from_before[at], 0)
-    weight_a = np.where((after >= 0) & (a >= 0), view.context.from_after[at], 0)
+    before, after = chunks.before[rows], chunks.after[rows]
+    return _pair_dots(matrix, row, rows, after), _pair_dots(matrix, row, before, after)
 
-    def angle(dot: Floats, x: Ints, y: Ints) -> Floats:  # u_x . u_y from v_x . v_y
+
+def _pair_dots(matrix: Floats, row: Ints, left: Ints, right: Ints) -> Floats:
+    dots = np.zeros(len(left), np.float32)
+    both = np.flatnonzero((left >= 0) & (right >= 0) & (row[left] >= 0) & (row[right] >= 0))
+    for start in range(0, len(both), 4096):  # so that copies stay small
+        some = both[start : start + 4096]
+        dots[some] = np.einsum("ij,ij->i", matrix[row[left[some]]], matrix[row[right[some]]])
+    return dots
+
+
+def centre(matrix: Floats, row: Ints, mean: Floats, dots: tuple[Floats, Floats]) -> Vectors:
+    """The vectors of a namespace with what follows from their mean: one pass over them. `dots`: `neighbour_dots`."""
+    return Vectors(matrix, row, mean, matrix @ mean, dots[0], dots[1])
+
+
+def dense(query: Floats, vectors: Vectors, view: View, weights: Weights, rows: Ints | None = None) -> Floats:
+    """Cosine of the centred question with each centred chunk in its context, -1 to 1; 0 for a chunk without vector.
+
+    u = unit(v - m), w_i = unit(u_i + sum_j A_ij u_j), m = centring * mean; the answer is w_i . unit(query - m). No w is
+    ever made: all follows from v . query, v . mean and the stored dots. `query` (D,) is a unit vector. With `rows`,
+    only their vectors and their neighbours' are read; without, all.
+    """
+    if not len(vectors.matrix):
+        return np.zeros(len(view.chunks.words) if rows is None else len(rows), np.float32)
+    at: Rows = slice(None) if rows is None else rows
+    before, after, row = view.chunks.before[at], view.chunks.after[at], vectors.row
+    size = len(vectors.matrix)
+    share = np.float32(weights.centring * size / (size + weights.centring_prior))
+    mean, toward = vectors.mean * share, vectors.to_mean * share
+    square = np.float32(mean @ mean)
+    asked = query - mean
+    asked = asked / np.float32(max(float(np.linalg.norm(asked)), 1e-9))
+    radius = np.sqrt(np.maximum(1 - 2 * toward + square, 0))  # |v - m|
+    radius = np.where(radius > 1e-3, radius, np.float32(np.inf))  # at the mean itself there is no direction
+    dots = _dots(vectors, asked, None if rows is None else (rows, before, after))
+    dots = (dots - np.float32(mean @ asked)) / radius  # u . asked
+    i, b, a = row[at], row[before], row[after]
+    lend_b = np.where((before >= 0) & (b >= 0), view.from_before[at], np.float32(0))
+    lend_a = np.where((after >= 0) & (a >= 0), view.from_after[at], np.float32(0))
+
+    def angle(dot: Floats, x: Ints, y: Ints) -> Floats:  # u_x . u_y, from v_x . v_y
         return (dot - toward[x] - toward[y] + square) / (radius[x] * radius[y])
 
-    norm = 1 + weight_b**2 + weight_a**2 + 2 * (
-        weight_b * angle(vectors.dot_after[before], i, b)
-        + weight_a * angle(vectors.dot_after[at], i, a)
-        + weight_a * weight_b * angle(vectors.dot_around[at], b, a)
-    )
-    total = own + weight_b * dots[b] + weight_a * dots[a]
-    return np.where(i >= 0, total / np.sqrt(np.maximum(norm, 1e-9)), 0).astype(np.float32)
+    squared = 1 + lend_b**2 + lend_a**2
+    squared += 2 * lend_b * angle(vectors.dot_after[before], i, b)
+    squared += 2 * lend_a * angle(vectors.dot_after[at], i, a)
+    squared += 2 * lend_a * lend_b * angle(vectors.dot_around[at], b, a)
+    total = dots[i] + lend_b * dots[b] + lend_a * dots[a]
+    return np.where(i >= 0, total / np.sqrt(np.maximum(squared, 1e-9)), np.float32(0)).astype(np.float32)
 
 
-def _dots(vectors: Vectors, asked: Floats, chunks: tuple[Ints, Ints, Ints] | None) -> Floats:
+def _dots(vectors: Vectors, asked: Floats, chunks: tuple[Ints, ...] | None) -> Floats:
+    """(M,) v . asked; of these chunks only, where given."""
     if chunks is None:
         return vectors.matrix @ asked
-    need = np.unique(np.concatenate([vectors.row[c[c >= 0]] for c in chunks]))
+    need = np.unique(np.concatenate([vectors.row[some[some >= 0]] for some in chunks]))
     need = need[need >= 0]
     dots = np.zeros(len(vectors.matrix), np.float32)
     dots[need] = vectors.matrix[need] @ asked
     return dots
 
 
-def _centre(vectors: Vectors, weights: Weights) -> tuple[Floats, float, Floats]:
-    count = len(vectors.matrix)
-    share = np.float32(weights.centring * count / (count + weights.centring_prior))
-    mean = vectors.mean * share
-    return mean, float(mean @ mean), vectors.to_mean * share
-
-
 def fuse(question: Question, view: View, weights: Weights, arms: Arms, rows: Ints | None = None) -> Scores:
-    """Score the chunks `rows` (None: all), for which `arms` holds the numbers of both arms."""
-    at: Ints | slice = slice(None) if rows is None else rows
-    index = np.arange(len(view.chunks.words)) if rows is None else rows
-    session = view.chunks.session[at]
+    """Score the chunks `rows` (None: all). Without an embedder, or for a question without terms, an arm is zeros."""
+    at: Rows = slice(None) if rows is None else rows
     base = _base(arms, weights)
+    lift = np.zeros_like(base)
+    factors: dict[str, Floats] = {}
     if weights.fusion is Fusion.ABSOLUTE:
-        lift = np.float32(weights.session) * _best(base, session)
-        factors = _cues(question, view.chunks, weights, at)
-    else:
-        lift, factors = np.zeros_like(base), {}
+        lift = np.float32(weights.session) * _best(base, view.chunks.session[at])
+        factors = _factors(question, view.chunks, weights, at)
     raw = base + lift
     for factor in factors.values():
         raw = raw * factor
+    index = np.arange(len(view.chunks.words)) if rows is None else rows
     return Scores(index, np.round(raw, 6), arms, lift, factors, weights.fusion)
 
 
 def _base(arms: Arms, weights: Weights) -> Floats:
-    lex, cos = arms.lexical, arms.cosine
     match weights.fusion:
         case Fusion.ABSOLUTE:
-            return lex + np.float32(weights.dense) * cos
-        case Fusion.KEYWORD:
-            return lex
-        case Fusion.VECTOR:
-            return cos
+            return arms.lexical + np.float32(weights.dense) * arms.cosine
         case Fusion.RRF:
-            return _reciprocal(lex) + _reciprocal(cos)
+            return _reciprocal(arms.lexical) + _reciprocal(arms.cosine)
         case Fusion.WEIGHTED:
-            return (_scaled(lex) + _scaled(cos)) / 2
+            return (_stretched(arms.lexical) + _stretched(arms.cosine)) / 2
+        case Fusion.VECTOR:
+            return arms.cosine
+        case Fusion.KEYWORD:
+            return arms.lexical
 
 
 def _reciprocal(score: Floats) -> Floats:
-    order = np.lexsort((-np.arange(len(score)), -np.round(score, 6)))
-    out = np.empty(len(score), np.float32)
-    out[order] = 1 / (RRF_K + 1 + np.arange(len(score)))
-    return np.where(score > 0, out, 0).astype(np.float32)
+    places = np.arange(len(score))
+    order = np.lexsort((-places, -np.round(score, 6)))
+    out = np.zeros(len(score), np.float32)
+    out[order] = 1 / (RRF_K + 1 + places)
+    return np.where(score > 0, out, np.float32(0))
 
 
-def _scaled(score: Floats) -> Floats:
+def _stretched(score: Floats) -> Floats:
     low, high = (float(score.min()), float(score.max())) if len(score) else (0.0, 0.0)
-    return (score - low) / (high - low) if high > low else np.zeros_like(score)
+    return ((score - low) / (high - low)).astype(np.float32) if high > low else np.zeros_like(score)
 
 
 def _best(base: Floats, session: Ints) -> Floats:
-    """The best base score of each chunk's session among the chunks given; its own when it stands alone."""
+    """The best of each chunk's session among the chunks given; its own score for a chunk of no session."""
     inside = session >= 0
     if not inside.any():
         return base
@@ -352,41 +377,37 @@ def _best(base: Floats, session: Ints) -> Floats:
     return np.where(inside, top[session], base)
 
 
-def _cues(question: Question, chunks: Chunks, weights: Weights, at: Ints | slice) -> dict[str, Floats]:
-    factors = {}
-    if question.actors and weights.person:
-        factors["person"] = _factor(weights.person, np.isin(chunks.actor[at], question.actors))
-    elif question.role >= 0 and weights.person:
-        factors["person"] = _factor(weights.person, chunks.role[at] == question.role)
-    if question.answer and weights.answer:
-        holds = (chunks.flags[at] & question.answer) != 0
-        if question.answer == Flag.WISH:
-            holds &= chunks.role[at] == USER
-        factors["answer"] = _factor(weights.answer, holds)
-    if question.days and weights.date:
-        factors["date"] = _factor(weights.date, said_on(question.days, chunks.time[at]))
-    flags = chunks.flags[at]
-    if weights.self_told and (question.actors or question.role == USER):
-        factors["self"] = _factor(weights.self_told, (flags & Flag.SELF) != 0)
-    if weights.only_asks and not question.about_asking:
-        factors["asks"] = _factor(-weights.only_asks, (flags & Flag.ASKS) != 0)
-    return factors
+def _factors(question: Question, chunks: Chunks, weights: Weights, at: Rows) -> dict[str, Floats]:
+    flags, role = chunks.flags[at], chunks.role[at]
+    held: dict[str, tuple[float, Bools]] = {}
+    if question.actors:
+        held["person"] = weights.person, np.isin(chunks.actor[at], question.actors)
+    elif question.role >= 0:
+        held["person"] = weights.person, role == question.role
+    if question.actors or question.role == USER:
+        held["self"] = weights.self_told, (flags & Flag.SELF) != 0
+    if not question.about_asking:
+        held["asks"] = -weights.only_asks, (flags & Flag.ASKS) != 0
+    if question.answer == Flag.WISH:
+        held["answer"] = weights.answer, ((flags & Flag.WISH) != 0) & (role == USER)
+    elif question.answer:
+        held["answer"] = weights.answer, (flags & question.answer) != 0
+    if question.days:
+        held["date"] = weights.date, said_on(question.days, chunks.time[at])
+    return {name: np.where(holds, np.float32(1 + w), np.float32(1)) for name, (w, holds) in held.items() if w}
 
 
-def _factor(weight: float, holds: npt.NDArray[np.bool_]) -> Floats:
-    return np.where(holds, np.float32(1 + weight), np.float32(1))
-
-
-def said_on(days: tuple[Day, ...], time: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def said_on(days: tuple[Day, ...], time: npt.NDArray[np.int64]) -> Bools:
+    """Was it said on one of these dates? A year or day of 0 is any."""
     date = time.astype("datetime64[us]").astype("datetime64[D]")
-    month = date.astype("datetime64[M]").astype(np.int64)
-    day = (date - date.astype("datetime64[M]")).astype(np.int64) + 1
-    hit = np.zeros(len(time), bool)
-    for d in days:
-        one = month % 12 + 1 == d.month
-        if d.year:
-            one &= month // 12 + 1970 == d.year
-        if d.day:
-            one &= day == d.day
+    month = date.astype("datetime64[M]")
+    months, day = month.astype(np.int64), (date - month).astype(np.int64) + 1
+    hit = np.zeros(len(time), np.bool_)
+    for named in days:
+        one = months % 12 + 1 == named.month
+        if named.year:
+            one &= months // 12 + 1970 == named.year
+        if named.day:
+            one &= day == named.day
         hit |= one
     return hit

@@ -7,7 +7,7 @@ cooking: recipe food kitchen meal ingredient dinner bake boil restaurant taste
 travel: trip flight hotel vacation airport tourist luggage destination passport tour
 health: doctor medicine illness symptom hospital pain treatment diet diagnosis therapy
 fitness: workout exercise gym training running weights yoga muscle stretching cardio
-work: job office boss colleague career meeting employer promotion salary interview
+work: job office boss colleague career manager employer promotion salary interview
 coding: programming function code software class variable compiler library refactor script
 finance: money bank budget investment tax loan savings mortgage stock insurance
 configuration: setting option default environment variable parameter flag file enable port

@@ -19,12 +19,11 @@ default of `min_confidence`, for ten labels and eighty short sentences with Mini
 sentences they find .82 of the labels with a precision of .77. Without vectors h decides alone (`_BY_WORDS`).
 
 Confidence of a key phrase: .45, +.20 for a name (capitals within a sentence), +.15 for each further time it is said, up
-to two, +.15 in a heading, -.15 beside a subject that fits: a new topic is made as needed only.
+to two, +.15 in a heading, 1 at most; -.15 beside a subject that fits: a new topic is made as needed only.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,18 +67,16 @@ class Taxonomy:
     """A checked configuration with its labels: make it once per embedding space. Custom labels come first.
 
     `labels`: (key, label). `words`: term -> the places of the labels it speaks of. `names`: terms of each label.
-    `custom`: how many labels are the user's. `subjects`: the places of the common subjects, the user's or not.
-    `vectors`: one row a label, None without an embedder.
+    `custom`: how many labels are the user's. `likeness`: one row a label, (l - mean over all subjects) / spread, so
+    that its product with a text's vector is c; None without an embedder.
     """
 
     config: TopicsConfig
     labels: tuple[tuple[str, str], ...]
     custom: int
-    subjects: tuple[int, ...]
     words: Mapping[str, tuple[int, ...]]
     names: tuple[frozenset[str], ...]
-    vectors: Matrix | None
-    spread: float
+    likeness: Matrix | None
 
 
 @lru_cache(maxsize=20_000)
@@ -110,22 +107,13 @@ def taxonomy(config: TopicsConfig, vectors: Matrix | None = None) -> Taxonomy:
     for place, label in enumerate(labels):
         for term in query_terms(" ".join([label, *SUBJECTS.get(label.casefold(), ())])):
             words[term].append(place)
-    rows, spread = None, 1.0
-    if vectors is not None:
-        if len(vectors) != 2 * len(labels):
-            raise ValueError(f"{len(labels)} labels need {2 * len(labels)} vectors, not {len(vectors)}")
-        rows = _unit(vectors[::2] + vectors[1::2])
-        cosines = (rows @ rows.T)[np.triu_indices(len(rows), 1)]
-        spread = float(cosines.std()) or 1.0
     return Taxonomy(
         config,
         tuple((key(label), label) for label in labels),
         0 if config.taxonomy == "auto" else len(config.custom_topics),
-        tuple(place for place, label in enumerate(labels) if label.casefold() in SUBJECTS),
         {term: tuple(places) for term, places in words.items()},
         tuple(frozenset(query_terms(label)) for label in labels),
-        rows,
-        spread,
+        None if vectors is None else _likeness(labels, vectors),
     )
 
 
@@ -172,9 +160,15 @@ def _labels(config: TopicsConfig) -> list[str]:
     return custom + [label for label in SUBJECTS if key(label) not in own]
 
 
-def _unit(rows: Matrix) -> Matrix:
+def _likeness(labels: Sequence[str], vectors: Matrix) -> Matrix:
+    if len(vectors) != 2 * len(labels):
+        raise ValueError(f"{len(labels)} labels need {2 * len(labels)} vectors, not {len(vectors)}")
+    rows = vectors[::2] + vectors[1::2]
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(norms > 0, norms, 1), np.float32)
+    rows = rows / np.where(norms > 0, norms, 1)
+    spread = (rows @ rows.T)[np.triu_indices(len(rows), 1)].std()
+    common = rows[[place for place, label in enumerate(labels) if label.casefold() in SUBJECTS]].mean(axis=0)
+    return np.asarray((rows - common) / (spread or 1.0), np.float32)
 
 
 # --- labels -----------------------------------------------------------------------------------------------------
@@ -193,17 +187,16 @@ def _confidences(text: str, vector: Vector | None, by: Taxonomy) -> list[float]:
     for place in list(hits):
         if by.names[place] and by.names[place] <= terms:
             hits[place] = 2
-    if vector is None or by.vectors is None:
+    if vector is None or by.likeness is None:
         return [
             _SHARED if hits[place] == 1 and place not in sure else _BY_WORDS[min(2, hits[place])]
             for place in range(len(by.labels))
         ]
-    cosines = by.vectors @ vector
-    likeness = (cosines - cosines[list(by.subjects)].mean()) / by.spread
-    return [
-        1.0 / (1.0 + math.exp(-(BIAS + MEANING * float(c) + WORDS * min(2, hits[place]))))
-        for place, c in enumerate(likeness)
-    ]
+    evidence = BIAS + MEANING * (by.likeness @ vector)
+    for place, count in hits.items():
+        evidence[place] += WORDS * min(2, count)
+    confidences: list[float] = (0.5 + 0.5 * np.tanh(evidence / 2)).tolist()  # 1 / (1 + exp(-evidence)), no overflow
+    return confidences
 
 
 def _fitting(confidences: Sequence[float], places: range, by: Taxonomy) -> list[tuple[str, str, float]]:
@@ -217,58 +210,56 @@ def _fitting(confidences: Sequence[float], places: range, by: Taxonomy) -> list[
 
 def _made(text: str, least: float, taken: set[str]) -> list[tuple[str, str, float]]:
     """(key, label, confidence) of new topics, beside those of the keys `taken`."""
-    needed = BESIDE if taken else 0.0
-    made: dict[str, tuple[str, str, float]] = {}
-    for phrase, confidence in _key_phrases(text):
-        name = key(phrase)
-        if confidence - needed >= least and name not in taken:
-            made.setdefault(name, (name, phrase, confidence - needed))
-    return list(made.values())
-
-
-def _key_phrases(text: str) -> list[tuple[str, float]]:
-    """Phrases a text may be named by, with their confidence, best first; ties in the order of the alphabet."""
-    said: Counter[str] = Counter()
+    forms: Counter[str] = Counter()
     names: set[str] = set()
     headed: set[str] = set()
-    shown: dict[str, Counter[str]] = {}
-    for phrase, opens, heads in _phrases(text):
-        name = key(phrase)
-        said[name] += 1
-        shown.setdefault(name, Counter())[phrase] += 1
-        if not opens and phrase[0].isupper():
-            names.add(name)
+    for phrase, is_name, heads in _phrases(text):
+        forms[phrase] += 1
+        if is_name:
+            names.add(phrase)
         if heads:
-            headed.add(name)
-    scored = [
-        (
-            min(shown[name], key=lambda form: (-shown[name][form], form)),
-            PHRASE + NAME * (name in names) + AGAIN * min(2, count - 1) + HEADED * (name in headed),
-        )
-        for name, count in said.items()
-    ]
-    return sorted(scored, key=lambda item: (-item[1], item[0]))
+            headed.add(phrase)
+    shown: defaultdict[str, list[str]] = defaultdict(list)
+    for phrase in forms:
+        shown[key(phrase)].append(phrase)
+    made = []
+    for name, same in shown.items():
+        again = AGAIN * min(2, sum(forms[form] for form in same) - 1)
+        confidence = PHRASE + NAME * (not names.isdisjoint(same)) + again + HEADED * (not headed.isdisjoint(same))
+        confidence = min(1.0, confidence) - (BESIDE if taken else 0.0)
+        if confidence >= least and name not in taken:
+            made.append((name, min(same, key=lambda form: (-forms[form], not form.islower(), form)), confidence))
+    return made
 
 
 def _phrases(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """(phrase, opens a sentence, stands in a heading): words with content, capitalised neighbours joined."""
-    heading = (-1, False)
-    for found in _PHRASE.finditer(text):
-        start = found.start()
-        before = text[max(0, start - 4) : start].rstrip(" ")
-        opens = not before or before[-1] in _OPENS
-        phrase = found.group().rstrip("'’-").removesuffix("'s").removesuffix("’s")
-        first, _, rest = phrase.partition(" ")
-        if rest and (not first[0].isupper() or not _tells(first)):
-            if _tells(first):
-                yield first, opens, False
-            phrase, opens = rest, False
-        if not all(_tells(word) for word in phrase.split(" ")):
-            continue
-        line = text.rfind("\n", 0, start) + 1
-        if line != heading[0]:
-            heading = (line, text.startswith("#", line))
-        yield phrase, opens and " " not in phrase, heading[1]
+    """(phrase, is a name, stands in a heading): words with content, neighbours with capitals joined. A name has
+    capitals where no sentence starts."""
+    for line in text.splitlines():
+        heads = line.startswith("#")
+        for found in _PHRASE.finditer(line):
+            first, _, rest = found.group().partition(" ")
+            capital = first[0].isupper()
+            if rest and not all(map(_tells, rest.split(" "))):
+                rest = ""
+            if not _tells(first):
+                first = ""
+            if first and rest and capital:
+                yield _bare(f"{first} {rest}"), True, heads
+                continue
+            if first:
+                yield _bare(first), capital and not _opens(line, found.start()), heads
+            if rest:
+                yield _bare(rest), True, heads
+
+
+def _opens(line: str, start: int) -> bool:
+    before = line[max(0, start - 4) : start].rstrip(" ")
+    return not before or before[-1] in _OPENS
+
+
+def _bare(phrase: str) -> str:
+    return phrase.rstrip("'’-").removesuffix("'s").removesuffix("’s")
 
 
 @lru_cache(maxsize=20_000)

@@ -9,6 +9,7 @@ import numpy as np
 from mnemic.config import ChunkerConfig
 from mnemic.domain import chunking, terms
 from mnemic.domain.types import Event, Kind
+from mnemic.engine.judging import digest_of, signature_of
 from mnemic.ports import Embedder, Matrix, TokenCounter
 from mnemic.store.events import NewChunk, Prepared
 from mnemic.store.postings import pack
@@ -33,8 +34,20 @@ class Analyser:
         return [self._chunk(event, piece.start, piece.stop) for piece in pieces]
 
     def _chunk(self, event: Event, start: int, stop: int) -> NewChunk:
-        found = terms.analyse(event.text[start:stop], event.actor)
-        return NewChunk(start, stop, found.words, int(found.flags), True, "", pack(found.passages))
+        text = event.text[start:stop]
+        found = terms.analyse(text, event.actor)
+        return NewChunk(
+            start=start,
+            stop=stop,
+            words=found.words,
+            flags=int(found.flags),
+            kept=True,
+            decided=False,
+            verdict="",
+            signature=signature_of(text),
+            digest=digest_of(embedded_text(text, event.actor, event.role.value)),
+            terms=pack(found.passages),
+        )
 
 
 def embedded_text(text: str, actor: str, role: str) -> str:

@@ -17,7 +17,7 @@ from mnemic.engine.parts import Engine
 from mnemic.engine.recall import Asked, search
 from mnemic.engine.recording import BULK, Recording
 from mnemic.engine.status import Status, read_status
-from mnemic.engine.worker import Pace, Worker
+from mnemic.engine.worker import Worker
 from mnemic.errors import InvalidInput, MnemicError, ModelError, NotFound, StorageError
 from mnemic.store.events import SessionSummary
 
@@ -34,9 +34,8 @@ class AsyncMemory:
         self._engine = engine
         self._namespace = namespace
         self._threads = ThreadPoolExecutor(8, thread_name_prefix="mnemic")
-        pace = Pace(engine.config.worker.batch, engine.config.worker.lease_s)
         self._reader = Reader(engine.config, engine.clock, engine.zone)
-        self._worker = Worker(engine.store, engine.analyser, engine.models, engine.clock, pace)
+        self._worker = Worker(engine)
         self._usage = Usage(engine, namespace)
         self._recording = Recording(engine, namespace, self._reader, self._threads)
         self._background = Background(engine, self._worker, self._usage)

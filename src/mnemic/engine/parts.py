@@ -9,6 +9,7 @@ from mnemic.config import Config
 from mnemic.domain import ranking
 from mnemic.engine.analysis import Analyser
 from mnemic.engine.embedding import Models
+from mnemic.engine.judging import Judge
 from mnemic.engine.spool import Spool
 from mnemic.ports import Clock
 from mnemic.store import Store
@@ -25,6 +26,7 @@ class Engine:
     spool: Spool
     models: Models
     analyser: Analyser
+    judging: Judge
     clock: Clock
     zone: tzinfo
     weights: ranking.Weights

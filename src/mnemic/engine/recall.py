@@ -151,34 +151,38 @@ def _joined(first: Scored, then: Scored) -> Scored:
 
 
 def _hits(store: Store, namespace: str, state: State, query: Query, scored: Scored) -> list[Hit]:
-    """One hit an event: its best chunk, which names the others."""
-    best: dict[int, int] = {}  # seq -> position in `scored`
-    others: dict[int, list[int]] = {}
-    for position, index in enumerate(scored.indices):
-        seq = int(state.snapshot.seqs[index])
-        if seq in best:
-            others.setdefault(seq, []).append(int(state.snapshot.ids[index]))
-        elif len(best) < query.k:
-            best[seq] = position
-    ids = {seq: int(state.snapshot.ids[scored.indices[position]]) for seq, position in best.items()}
-    events = store.events.by_seq(namespace, best)
-    placed = store.chunks.placed(namespace, ids.values())
-    hits = []
-    for seq, position in best.items():
-        event, place = events.get(seq), placed.get(ids[seq])
-        if event is None or place is None:  # erased since the snapshot was taken
+    """One hit for what was said: its best chunk, which names the others of its event, and those that say the same."""
+    ids = [int(state.snapshot.ids[index]) for index in scored.indices]
+    placed = store.chunks.placed(namespace, ids)
+    firsts = {p.same_as for p in placed.values() if p.same_as is not None} - placed.keys()
+    placed |= store.chunks.placed(namespace, firsts) if firsts else {}
+    best: dict[int, tuple[int, Placed]] = {}  # seq -> position in `scored`, chunk shown
+    others: dict[int, list[ChunkId]] = {}
+    for position, ident in enumerate(ids):
+        place = placed.get(ident)
+        if place is None:  # erased since the snapshot was taken
             continue
-        hits.append(
-            Hit(
-                chunk=chunk_of(event, place),
-                event=event,
-                score=round(float(scored.scores[position]), 6),
-                found_by=scored.found_by[position],
-                parts=scored.parts[position],
-                others=tuple(ChunkId(i) for i in others.get(seq, ())),
-            )
+        first = placed.get(place.same_as, place) if place.same_as is not None else place
+        if first.seq in best:
+            others.setdefault(first.seq, []).append(ChunkId(ident))
+        elif len(best) < query.k:
+            best[first.seq] = (position, first)
+            if first is not place:
+                others.setdefault(first.seq, []).append(ChunkId(ident))
+    events = store.events.by_seq(namespace, best)
+    topics = store.chunks.topics(namespace, (place.id for _, place in best.values()))
+    return [
+        Hit(
+            chunk=chunk_of(events[seq], place, [key for key, _ in topics.get(place.id, ())]),
+            event=events[seq],
+            score=round(float(scored.scores[position]), 6),
+            found_by=scored.found_by[position],
+            parts=scored.parts[position],
+            others=tuple(others.get(seq, ())),
         )
-    return hits
+        for seq, (position, place) in best.items()
+        if seq in events
+    ]
 
 
 def chunk_of(event: Event, place: Placed, topics: Sequence[str] = ()) -> Chunk:

@@ -8,15 +8,20 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
-from mnemic.engine.analysis import Analyser, embed_whole, embedded_text
-from mnemic.engine.embedding import Embedders, Models
+import numpy as np
+
+from mnemic.domain.topics import Topic
+from mnemic.engine.analysis import embed_whole, embedded_text
+from mnemic.engine.embedding import Embedders
+from mnemic.engine.judging import understands
+from mnemic.engine.parts import Engine
 from mnemic.errors import LeaseLost, ModelError
-from mnemic.ports import Clock, Embedder
-from mnemic.store import Store
+from mnemic.ports import Embedder, Matrix
+from mnemic.store.chunks import Filled, Raw
 from mnemic.store.codec import micros
 from mnemic.store.upkeep import Lease, StoredSpace
 
@@ -34,17 +39,13 @@ class Progress:
     left: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    batch: int
-    lease_s: float
-
-
 class Worker:
     """Runs the steps of all namespaces of a store. Blocking; one call at a time."""
 
-    def __init__(self, store: Store, analyser: Analyser, models: Models, clock: Clock, pace: Pace) -> None:
-        self._store, self._analyser, self._models, self._clock, self._pace = store, analyser, models, clock, pace
+    def __init__(self, engine: Engine) -> None:
+        self._store, self._analyser, self._models = engine.store, engine.analyser, engine.models
+        self._judging, self._clock = engine.judging, engine.clock
+        self._pace = engine.config.worker
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
         self._lease: Lease | None = None
         self._lease_until = 0.0
@@ -100,7 +101,8 @@ class Worker:
             mark = (head.chunk, head.epoch, tuple(s.id for s in spaces))
             if stop() or (self._at_rest.get(head.namespace) == mark and (spaces or not self._can_start())):
                 continue
-            found = [self._chunk(head.namespace), *self._index(head.namespace, spaces)]
+            found = [self._chunk(head.namespace), self._judge(head.namespace, spaces)]
+            found += self._index(head.namespace, spaces)
             report += [p for p in found if p.done or p.left]
             if not self.failure and not any(p.done or p.left for p in found):
                 self._at_rest[head.namespace] = mark
@@ -121,6 +123,34 @@ class Worker:
             self._store.chunks.add(namespace, rows, self._lease)
         return Progress("chunk", len(rows), len(events) == self._pace.batch and bool(rows))
 
+    def _judge(self, namespace: str, spaces: list[StoredSpace]) -> Progress:
+        """Chunks about which nothing has been decided. Topics wait for the vector where one will tell more."""
+        raws = self._store.chunks.undecided(namespace, self._pace.batch)
+        if not raws:
+            return Progress("judge", 0, False)
+        said_before = self._store.chunks.saying(namespace, (r.signature for r in raws))
+        serving = next((s for s in spaces if s.state == "serving"), None)
+        embedder = self.embedder_of(serving) if serving else self.embedders().serving
+        about: dict[int, tuple[Topic, ...]] = {}
+        labels = self._labels(namespace)
+        if not understands(embedder):
+            about = self._judging.about(raws, None, None, labels)
+        elif serving is not None:  # judged again: what has its vector need not wait
+            held = self._store.vectors.some(namespace, serving.id, (r.id for r in raws))
+            known = [r for r in raws if r.id in held]
+            if known:
+                about = self._judging.about(known, np.stack([held[r.id] for r in known]), embedder, labels)
+        decisions = self._judging.decide(raws, said_before, about)
+        self._store.chunks.decide(namespace, decisions, self._lease)
+        refused = [d.id for d in decisions if not d.kept]
+        for space in spaces:
+            if refused and self._store.vectors.some(namespace, space.id, refused):
+                self._store.vectors.drop(namespace, space.id, refused)
+        return Progress("judge", len(raws), len(raws) == self._pace.batch)
+
+    def _labels(self, namespace: str) -> dict[str, str]:
+        return {key: item.label for key, item in self._store.naming.labels(namespace).items()}
+
     def _index(self, namespace: str, spaces: list[StoredSpace]) -> list[Progress]:
         if not spaces:
             first = self.embedders().serving
@@ -128,15 +158,17 @@ class Worker:
         return [self._embed(namespace, space, self.embedder_of(space)) for space in spaces]
 
     def _embed(self, namespace: str, stored: StoredSpace | None, embedder: Embedder | None) -> Progress:
-        """Vectors for a batch of chunks that have none in a space."""
+        """Vectors for a batch of chunks that have none in a space, and what they are about."""
         if embedder is None:
             return Progress("index", 0, False)
         missing = self._store.vectors.missing(namespace, stored.id if stored else 0, self._pace.batch)
         if not missing:
             return Progress("index", 0, False)
-        texts = [embedded_text(m.text, m.actor, m.role) for m in missing]
         try:
-            vectors = embed_whole(embedder, texts)
+            vectors = self._vectors(namespace, stored, embedder, missing)
+            about = {}
+            if understands(embedder) and (stored is None or stored.state == "serving"):
+                about = self._judging.about(missing, vectors, embedder, self._labels(namespace))
             self.failure = ""
         except ModelError as error:
             self.failure = str(error)
@@ -147,8 +179,21 @@ class Worker:
             if stored.space != embedder.space:  # another process chose first
                 self.forget_choice()
                 return Progress("index", 0, True)
-        self._store.vectors.put(namespace, stored.id, [m.id for m in missing], vectors, self._lease)
+        self._store.vectors.put(namespace, Filled(stored.id, [m.id for m in missing], vectors, about), self._lease)
         return Progress("index", len(missing), len(missing) == self._pace.batch)
+
+    def _vectors(
+        self, namespace: str, stored: StoredSpace | None, embedder: Embedder, missing: Sequence[Raw]
+    ) -> Matrix:
+        """(len(missing), dimension). A text that has a vector already, to the letter, is not embedded again."""
+        twins = self._store.vectors.twins(namespace, stored.id, missing) if stored else {}
+        held = self._store.vectors.some(namespace, stored.id, twins.values()) if stored and twins else {}
+        known = {m.id: held[twins[m.digest]] for m in missing if twins.get(m.digest) in held}
+        fresh = [m for m in missing if m.id not in known]
+        if fresh:
+            made = embed_whole(embedder, [embedded_text(m.text, m.actor, m.role) for m in fresh])
+            known |= {m.id: vector for m, vector in zip(fresh, made, strict=True)}
+        return np.stack([known[m.id] for m in missing])
 
     def missing(self) -> int:
         """Chunks of all namespaces that a step could still give a vector."""

@@ -61,6 +61,21 @@ def choose(config: EmbeddingsConfig, *, environment: Mapping[str, str], recorded
     return _first_there(config, environment)
 
 
+def made(config: EmbeddingsConfig, provider: str, model: str, *, environment: Mapping[str, str]) -> Embedder:
+    """The embedder somebody names, to move a store to; "" as model: the provider's default. Calls no network.
+
+    Address, key and dimension of the settings count only when they are for this provider.
+    Errors: ModelMissing, ConfigError.
+    """
+    named = config.provider == provider
+    if not named:
+        config = replace(config, dimension=0)
+        if _meant(config) != provider or config.provider != "auto":
+            config = replace(config, base_url="", api_key="")
+    model = model or (config.model if named else "")
+    return _made(replace(_for(provider, config), model=model), environment, asked=config.dimension != 0)
+
+
 def _first_there(config: EmbeddingsConfig, environment: Mapping[str, str]) -> Choice:
     asked = config.dimension != 0
     url = _ollama_url(config, environment)
@@ -204,7 +219,7 @@ def _options(config: EmbeddingsConfig, environment: Mapping[str, str], asked: bo
 
 
 def _for(provider: str, config: EmbeddingsConfig) -> EmbeddingsConfig:
-    return replace(config, provider=provider)  # type: ignore[arg-type]  # one of `_KEYS`, which the type lists
+    return replace(config, provider=provider)  # type: ignore[arg-type]  # `_made` refuses one it does not know
 
 
 def _meant(config: EmbeddingsConfig) -> str:

@@ -158,7 +158,7 @@ class Arrays:
     def _extend(self, rows: Sequence[Row]) -> None:
         if not rows:
             return
-        ids, seqs, words, flags, _, terms, sessions, roles, actors, kinds, channels, projects, times = zip(
+        ids, seqs, words, flags, terms, sessions, roles, actors, kinds, channels, projects, times = zip(
             *rows, strict=True
         )
         start = len(self._ids.values)

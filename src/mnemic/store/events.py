@@ -22,7 +22,10 @@ class NewChunk:
     words: int
     flags: int
     kept: bool
+    decided: bool
     verdict: str
+    signature: int
+    digest: int
     terms: bytes
 
 
@@ -164,7 +167,10 @@ def add_chunks(tx: Tx, namespace: str, first_id: int, rows: Iterable[tuple[int, 
             "words": chunk.words,
             "flags": chunk.flags,
             "kept": int(chunk.kept),
+            "decided": int(chunk.decided),
             "verdict": chunk.verdict,
+            "signature": chunk.signature,
+            "digest": chunk.digest,
             "terms": chunk.terms,
         }
         for n, (seq, chunk) in enumerate(rows)

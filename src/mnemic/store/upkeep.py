@@ -58,6 +58,7 @@ class Upkeep:
         """Add a space, or give a known one another state. There is one serving space; a second one retires it."""
 
         def work(tx: Tx) -> list[tuple[object, ...]]:
+            tx.fetch("exclusive", {"name": "spaces"})
             for row in tx.fetch("spaces"):
                 if state == row[6] and row[1] != space.label:
                     tx.execute("space_state", {"id": row[0], "state": "retired"})
@@ -79,6 +80,7 @@ class Upkeep:
         """The serving space, which becomes `space` when there is none yet. Two processes cannot disagree."""
 
         def work(tx: Tx) -> None:
+            tx.fetch("exclusive", {"name": "spaces"})
             if not any(row[6] == "serving" for row in tx.fetch("spaces")):
                 params: Mapping[str, object] = {
                     "label": space.label,
@@ -107,6 +109,7 @@ class Upkeep:
         """Take or renew a lease; None while another holder's has not expired. Times in microseconds."""
 
         def work(tx: Tx) -> Lease | None:
+            tx.fetch("exclusive", {"name": f"lease {name}"})
             rows = tx.fetch("lease", {"name": name})
             token = rows[0][1] if rows else 0
             if rows and rows[0][0] != holder:
@@ -121,6 +124,7 @@ class Upkeep:
 
     def release(self, lease: Lease) -> None:
         def work(tx: Tx) -> None:
+            tx.fetch("exclusive", {"name": f"lease {lease.name}"})
             rows = tx.fetch("lease", {"name": lease.name})
             if rows and (rows[0][0], rows[0][1]) == (lease.holder, lease.token):
                 params = {"name": lease.name, "holder": lease.holder, "token": lease.token, "expires_at": 0}

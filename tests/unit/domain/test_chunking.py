@@ -131,25 +131,27 @@ def test_a_grapheme_longer_than_a_piece_is_cut_at_characters() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["x" * 5_000_000, "😀" * 200_000, '{"a":12,"b":[1,2]},' * 100_000, " " * 2_000_000, "a. " * 300_000],
-    ids=["one line", "emoji", "json", "space", "short sentences"],
-)  # fmt: skip
-def test_monstrous_texts_take_linear_time_and_memory(text: str) -> None:
+    ["x" * 5_000_000, "😀" * 200_000, '{"a":12,"b":[1,2]},' * 20_000, " " * 400_000, "a. " * 60_000, "- a\n" * 60_000],
+    ids=["one line", "emoji", "json", "space", "short sentences", "list"],
+)
+def test_monstrous_texts_take_linear_time(text: str) -> None:
     count_cl100k("warm")
-    tracemalloc.start()
-    half = _cost(text[: len(text) // 2])
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 60 * len(text) + 10_000_000
-    assert half < 30
-
-
-def _cost(text: str) -> float:
     began = time.process_time()
     pieces = split(text, ChunkerConfig(), count_cl100k)
+    assert time.process_time() - began < 20
     assert (pieces[0].start, pieces[-1].stop) == (0, len(text))
-    assert all(piece.tokens <= 512 for piece in pieces)
-    return time.process_time() - began
+    assert max(piece.tokens for piece in pieces) <= 512
+
+
+@pytest.mark.parametrize("unit", ["x", "😀", "One two three. "])
+def test_memory_is_linear_in_the_text(unit: str) -> None:
+    text = unit * (300_000 // len(unit))
+    count_cl100k("warm")
+    tracemalloc.start()
+    split(text, ChunkerConfig(), count_cl100k)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 60 * len(text)
 
 
 def test_the_last_paragraph_of_a_long_text_is_in_a_piece() -> None:

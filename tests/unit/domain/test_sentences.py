@@ -114,7 +114,7 @@ def test_program_code_has_no_headings_and_is_cut_at_lines() -> None:
 
 @pytest.mark.parametrize("unit", [".", ". ", "\n", "! \n", "a.", "```\n", "# x\n", "((. ", "。", '."', "\t", "Dr. "])
 def test_time_is_linear_in_the_text(unit: str) -> None:
-    text = unit * (600_000 // len(unit))
+    text = unit * (150_000 // len(unit))
     began = time.process_time()
     assert sentences(text)[-1].stop == len(text)
     assert time.process_time() - began < 5

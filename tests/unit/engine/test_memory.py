@@ -185,7 +185,7 @@ def test_a_question_does_not_wait_for_a_model_that_hangs(tmp_path: Path) -> None
 
 def test_chunks_that_waited_for_a_model_get_their_vectors_later(memory: Memory, embedder: FakeEmbedder) -> None:
     embedder.down = True
-    memory.record("first")
+    memory.record("The first thing I ever told you")
     memory.settle()
     assert memory.status().work.missing == 1
     assert memory.status().work.failure == "the fake embedder is down"

@@ -17,6 +17,7 @@ from mnemic.models.pick import choose
 LOCAL = local.SPACE
 SMALL = Space("openai", "text-embedding-3-small", 1536, "l2")
 GEMINI = Space("gemini", "gemini-embedding-001", 3072, "retrieval-l2")
+GEMINI_768 = Space("gemini", "gemini-embedding-001", 768, "retrieval-l2")
 NOMIC = Space("ollama", "nomic-embed-text", 768, "prefix-l2")
 DEAF = {"OLLAMA_HOST": "127.0.0.1:9"}  # nobody listens at the discard port
 
@@ -148,7 +149,7 @@ def test_a_key_for_nobody_in_particular_is_sent_to_nobody(installed: None) -> No
         (EmbeddingsConfig(provider="openai", api_key="k", dimension=512), Space("openai", SMALL.model, 512, "l2")),
         (
             EmbeddingsConfig(provider="gemini", api_key="k", dimension=768),
-            Space("gemini", GEMINI.model, 768, "retrieval-l2"),
+            GEMINI_768,
         ),
     ],
 )
@@ -160,11 +161,8 @@ def test_a_set_provider_is_taken_without_asking_anybody(
 
 def test_a_set_provider_may_use_the_vendors_own_variable_at_the_vendors_own_address_only(no_network: None) -> None:
     assert space(EmbeddingsConfig(provider="openai"), {"OPENAI_API_KEY": "sk-x"}) == SMALL
-    elsewhere = choose(
-        EmbeddingsConfig(provider="openai", base_url="http://h/v1"),
-        environment={"OPENAI_API_KEY": "sk-x"},
-        recorded=None,
-    ).embedder
+    config = EmbeddingsConfig(provider="openai", base_url="http://h/v1")
+    elsewhere = choose(config, environment={"OPENAI_API_KEY": "sk-x"}, recorded=None).embedder
     assert elsewhere._client.target.key.reveal() == ""  # type: ignore[union-attr]
 
 
@@ -229,7 +227,7 @@ def test_a_space_that_cannot_be_made_gets_no_embedder_and_never_a_lesser_one(bar
         choice = choose(config, environment={}, recorded=LOCAL)
         assert choice.embedder is None
         assert choice.reason == (
-            "the store was made with local/all-MiniLM-L6-v2-int8/384/mean-l2: "
+            "the store was made with local/all-MiniLM-L6-v2-int8/384/a7-mean-l2: "
             "local embeddings need onnxruntime: pip install 'mnemic[local]'"
         )
 
@@ -305,3 +303,18 @@ def test_ollama_host_is_read_as_ollama_reads_it(host: str, url: str) -> None:
 def test_an_ollama_host_that_is_none_is_an_error() -> None:
     with pytest.raises(ConfigError, match="OLLAMA_HOST"):
         choose(EmbeddingsConfig(provider="ollama"), environment={"OLLAMA_HOST": "box:port"}, recorded=None)
+
+
+# ---- moving a store
+
+
+def test_the_one_somebody_names_is_made_without_another_vendors_key(installed: None, no_network: None) -> None:
+    config = EmbeddingsConfig(provider="openai", api_key="sk-x", model="text-embedding-3-large", dimension=256)
+    assert pick.made(config, "local", "", environment={}).space == LOCAL
+    assert pick.made(config, "openai", "", environment={}).space == Space("openai", config.model, 256, "l2")
+    with pytest.raises(ModelMissing, match="gemini needs a key"):
+        pick.made(config, "gemini", "", environment={})
+    assert pick.made(config, "gemini", "", environment={"GEMINI_API_KEY": "AIza"}).space == GEMINI
+    assert pick.made(EmbeddingsConfig(api_key="env:OPENAI_API_KEY"), "openai", "", environment={}).space == SMALL
+    with pytest.raises(ModelMissing, match="knows no embeddings provider 'word2vec'"):
+        pick.made(config, "word2vec", "", environment={})

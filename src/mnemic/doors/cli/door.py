@@ -65,11 +65,11 @@ class Door:
         return zone_of(self.config)
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[tuple[Memory, Engine]]:
+    def opened(self, config: Config | None = None) -> Iterator[tuple[Memory, Engine]]:
         """The memory and what it is made of, for the time of one command. No step runs by itself."""
         from mnemic.app import opened
 
-        memory, engine = opened(self.config)
+        memory, engine = opened(config or self.config)
         with memory:
             yield memory, engine
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Optional, get_type_hints
 import typer
 
 from mnemic.doors.cli.door import Common, Door
+from mnemic.doors.cli.errors import report, stdout_is_gone
 from mnemic.doors.cli.output import Reply
 
 Flat = dict[str, tuple[object, object]]  # option -> (annotation, default)
@@ -77,7 +78,13 @@ def _flattened(function: Callable[..., Reply]) -> Callable[..., int]:
         for name, kind in grouped.items():
             if kind is not None:
                 arguments[name] = kind(**{item.name: _value(given[item.name]) for item in fields(kind)})
-        return door.out.reply(function(door, **arguments))
+        try:
+            return door.out.reply(function(door, **arguments))
+        except BrokenPipeError:
+            stdout_is_gone()
+            return 0
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - people get words, not a traceback
+            return report(error, as_json=door.out.as_json)
 
     run.__signature__ = signature_of(flat)  # type: ignore[attr-defined]
     run.__annotations__ = {"context": typer.Context} | {name: hint for name, (hint, _) in flat.items()}

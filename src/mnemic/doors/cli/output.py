@@ -30,12 +30,13 @@ _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a command answers: the object that `--json` prints, the lines that people read instead, and hints for
-    stderr (a command that wants them in its JSON puts them into `data` too)."""
+    stderr (a command that wants them in its JSON puts them into `data` too). `printed`: it has streamed its data."""
 
     data: Mapping[str, object]
     lines: Iterable[str] = ()
     notices: Sequence[str] = ()
     exit_code: int = 0
+    printed: bool = False
 
 
 class Output:
@@ -46,7 +47,9 @@ class Output:
         self._colour = not as_json and wants_colour(sys.stdout)
 
     def reply(self, reply: Reply) -> int:
-        if self.as_json:
+        if reply.printed:
+            sys.stdout.flush()
+        elif self.as_json:
             print(dumps({"schema_version": SCHEMA_VERSION, **reply.data}), flush=True)
         else:
             for line in reply.lines:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
 from mnemic.doors.cli.door import Common, Door
-from mnemic.doors.cli.errors import report, stdout_is_gone
+from mnemic.doors.cli.errors import report
 from mnemic.doors.cli.options import CommonOptions, common_of, flat_options, signature_of
 from mnemic.doors.cli.output import set_up_streams
 from mnemic.version import __version__
@@ -93,16 +92,8 @@ def run(arguments: Sequence[str]) -> int:
         code = _application().main(list(arguments), prog_name="mnemic", standalone_mode=False)
         sys.stdout.flush()
         return int(code or 0)
-    except BrokenPipeError:
-        stdout_is_gone()
-        return 0
     except typer.Abort:
         return report(KeyboardInterrupt(), as_json=as_json)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last line: people get words, not a traceback
         return report(error, as_json=as_json)
 
-
-def leave(code: int) -> None:
-    """End at once: everything is closed and flushed, and tearing down NumPy and the model only takes time."""
-    sys.stderr.flush()
-    os._exit(code)

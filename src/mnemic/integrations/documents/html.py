@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from mnemic.errors import InvalidInput
 
 _ENOUGH = 200  # characters; below, the main text was likely not found
+_MAX_INDENT = 8  # lists nested deeper are not indented further: that would make a page of `<ul>` quadratic
 _AROUND = frozenset({"nav", "footer", "header", "noscript", "template", "svg", "dialog"})
 _RAW = frozenset({"script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp"})  # hold no tags
 _BLOCKS = frozenset(
@@ -124,7 +125,7 @@ class _Reader:
         elif name in _HEADINGS:
             self._flush(_HEADINGS[name])
         elif name == "li":
-            self._flush("  " * (self.lists - 1) + "- ")
+            self._flush("  " * min(self.lists - 1, _MAX_INDENT) + "- ")
         elif name in ("td", "th"):
             self.line.append(" | " if "".join(self.line).strip() else "")
         elif name in _BLOCKS or name in ("br", "tr", "pre"):

@@ -78,7 +78,7 @@ def connect(path: Path, busy_timeout_s: float) -> apsw.Connection:
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
-            connection.set_busy_timeout(int(busy_timeout_s * 1_000))
+            wait_for_locks(connection, busy_timeout_s)
             _to_wal(connection, path, deadline)
             connection.execute(SQL["connect"]).fetchall()  # all of it: apsw stops at a row until it is taken
         except BaseException:
@@ -87,6 +87,26 @@ def connect(path: Path, busy_timeout_s: float) -> apsw.Connection:
     except apsw.Error as error:
         raise translate(error, path) from error
     return connection
+
+
+def wait_for_locks(connection: apsw.Connection, timeout_s: float) -> None:
+    """How long a locked file is waited for; 0: not at all.
+
+    SQLite's own handler sleeps up to 100 ms a time, so that of several busy writers one may wait for seconds.
+    """
+    deadline = 0.0
+
+    def again(attempts: int) -> bool:
+        nonlocal deadline
+        now = time.monotonic()
+        if attempts == 0:
+            deadline = now + timeout_s
+        if now >= deadline:
+            return False
+        time.sleep(min(0.0002 + time.perf_counter_ns() % 1_024 / 1e6, deadline - now))  # 0.2 to 1.2 ms, uneven
+        return True
+
+    connection.set_busy_handler(again if timeout_s > 0 else None)
 
 
 def unlock(connection: apsw.Connection, folder: Path, store: UUID, key: str, *, encrypt: bool) -> Unlocked:

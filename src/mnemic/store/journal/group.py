@@ -97,8 +97,9 @@ class Group:
                 return None
             # One client is never kept waiting. Several come back together after an answer: give them a moment,
             # shorter than a commit, so that they share the next one.
-            if len(self._queue) < self._crowd and not self._closing:
-                self._wanted = min(self._crowd, MAX_ROWS)
+            wanted = min(self._crowd, MAX_ROWS)
+            if len(self._queue) < wanted and not self._closing:
+                self._wanted = wanted
                 self._work.wait(min(MAX_PAUSE_S, self._last_s))
             self._wanted = MAX_WAITING + 1
             batch = [self._queue.popleft() for _ in range(min(MAX_ROWS, len(self._queue)))]

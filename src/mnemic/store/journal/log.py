@@ -20,7 +20,7 @@ import apsw
 
 from mnemic.errors import Conflict, JournalDamaged, MnemicError, StorageError, StorageLocked
 from mnemic.store.journal import keys
-from mnemic.store.journal.file import SQL, Unlocked, connect, is_full, prepare, translate, unlock
+from mnemic.store.journal.file import SQL, Unlocked, connect, is_full, prepare, translate, unlock, wait_for_locks
 from mnemic.store.journal.group import Group, Outcome
 from mnemic.store.journal.seal import Entry, Row, Stored, fresh_nonces
 
@@ -302,6 +302,7 @@ class Journal:
             f"the journal {self.path} stopped after a failed write ({error}); check the disk, then restart this"
             " process: what was acknowledged is replayed"
         )
+        self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)  # closing must not try the sync once more
 
     def _after_commit(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self._wal_pages = pages
@@ -314,7 +315,7 @@ class Journal:
                 self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def _checkpoint(self, mode: int) -> None:
-        self._writer.set_busy_timeout(0)  # never wait for a reader: the next one will do
+        wait_for_locks(self._writer, 0)  # never wait for a reader: the next one will do
         try:
             pages, moved = self._writer.wal_checkpoint(mode=mode)
             self._wal_pages = pages - moved
@@ -327,7 +328,7 @@ class Journal:
             pass  # e.g. no space: the rows are safe in the -wal, and the next commit will say so
         finally:
             self._checkpoint_at = self._wal_pages + CHECKPOINT_PAGES
-            self._writer.set_busy_timeout(int(self._busy_timeout_s * 1_000))
+            wait_for_locks(self._writer, self._busy_timeout_s)
 
     # ---- reading: on a connection of its own, so that no reader waits for a sync
 

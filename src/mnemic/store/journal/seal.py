@@ -47,7 +47,7 @@ class Entry:
     def __post_init__(self) -> None:
         if len(self.id) != 16 or len(self.digest) != 32:
             raise InvalidInput("a journal entry needs an id of 16 bytes and a digest of 32")
-        if not 0 < len(self.namespace.encode()) <= MAX_NAMESPACE_BYTES:
+        if not 0 < len(self.namespace.encode(errors="replace")) <= MAX_NAMESPACE_BYTES:
             raise InvalidInput(f"a namespace has 1 to {MAX_NAMESPACE_BYTES} bytes")
 
 

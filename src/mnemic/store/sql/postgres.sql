@@ -93,35 +93,95 @@ SELECT (SELECT count(*) FROM events WHERE namespace = %(namespace)s),
        (SELECT count(*) FROM chunks WHERE namespace = %(namespace)s AND kept = 1)
 
 -- name: chunk_put
-INSERT INTO chunks (namespace, id, seq, start, stop, words, flags, kept, verdict, terms)
-VALUES (%(namespace)s, %(id)s, %(seq)s, %(start)s, %(stop)s, %(words)s, %(flags)s, %(kept)s, %(verdict)s, %(terms)s)
+INSERT INTO chunks (namespace, id, seq, start, stop, words, flags, kept, decided, verdict, same_as, signature, digest,
+                    archived, terms)
+VALUES (%(namespace)s, %(id)s, %(seq)s, %(start)s, %(stop)s, %(words)s, %(flags)s, %(kept)s, %(decided)s, %(verdict)s, NULL, %(signature)s, %(digest)s, '',
+        %(terms)s)
 
 -- name: chunks_after
-SELECT c.id, c.seq, c.words, c.flags, c.kept, c.terms, e.session, e.role, e.actor, e.kind, e.channel, e.project, e.at
+SELECT c.id, c.seq, c.words, c.flags, c.terms, e.session, e.role, e.actor, e.kind, e.channel, e.project, e.at
 FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
-WHERE c.namespace = %(namespace)s AND c.id > %(after)s::bigint ORDER BY c.id
+WHERE c.namespace = %(namespace)s AND c.id > %(after)s AND c.archived = '' ORDER BY c.id
 
 -- name: chunks_by_id
-SELECT c.id, c.seq, c.start, c.stop FROM chunks AS c
+SELECT c.id, c.seq, c.start, c.stop, c.same_as FROM chunks AS c
 WHERE c.namespace = %(namespace)s AND c.id IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
 
 -- name: chunk
-SELECT id, seq, start, stop, words, flags, kept, verdict FROM chunks WHERE namespace = %(namespace)s AND id = %(id)s
+SELECT id, seq, start, stop, words, flags, kept, decided, verdict, same_as, archived
+FROM chunks WHERE namespace = %(namespace)s AND id = %(id)s
 
 -- name: chunks_of_event
-SELECT id, start, stop FROM chunks WHERE namespace = %(namespace)s AND seq = %(seq)s ORDER BY id
+SELECT id, seq, start, stop, same_as FROM chunks WHERE namespace = %(namespace)s AND seq = %(seq)s ORDER BY id
 
 -- name: chunks_without_vector
-SELECT c.id, c.start, c.stop, e.text, e.actor, e.role
+SELECT c.id, c.start, c.stop, c.decided, c.signature, c.digest, e.seq, e.text, e.actor, e.role, e.kind, e.trust
 FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
-WHERE c.namespace = %(namespace)s AND c.kept = 1 AND NOT EXISTS (
+WHERE c.namespace = %(namespace)s AND c.kept = 1 AND c.decided = 1 AND c.archived = '' AND NOT EXISTS (
     SELECT 1 FROM vectors AS v WHERE v.namespace = c.namespace AND v.space = %(space)s AND v.chunk = c.id)
 ORDER BY c.id LIMIT %(limit)s
 
 -- name: chunks_without_vector_count
 SELECT count(*) FROM chunks AS c
-WHERE c.namespace = %(namespace)s AND c.kept = 1 AND NOT EXISTS (
-    SELECT 1 FROM vectors AS v WHERE v.namespace = c.namespace AND v.space = %(space)s AND v.chunk = c.id)
+WHERE c.namespace = %(namespace)s AND c.kept = 1 AND c.archived = '' AND (c.decided = 0 OR NOT EXISTS (
+    SELECT 1 FROM vectors AS v WHERE v.namespace = c.namespace AND v.space = %(space)s AND v.chunk = c.id))
+
+-- name: chunks_undecided
+SELECT c.id, c.start, c.stop, c.decided, c.signature, c.digest, e.seq, e.text, e.actor, e.role, e.kind, e.trust
+FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
+WHERE c.namespace = %(namespace)s AND c.decided = 0 AND c.archived = '' ORDER BY c.id LIMIT %(limit)s
+
+-- name: chunk_decide
+UPDATE chunks SET kept = %(kept)s, decided = 1, verdict = %(verdict)s, same_as = %(same_as)s
+WHERE namespace = %(namespace)s AND id = %(id)s
+
+-- name: chunks_saying
+SELECT c.signature, c.id, c.start, c.stop, e.text
+FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
+WHERE c.namespace = %(namespace)s AND c.kept = 1 AND c.archived = '' AND c.same_as IS NULL
+  AND c.signature IN (SELECT value::bigint FROM json_array_elements_text(%(signatures)s::json))
+ORDER BY c.id
+
+-- name: chunks_undecide
+UPDATE chunks SET kept = 1, decided = 0, same_as = NULL WHERE namespace = %(namespace)s AND archived = ''
+
+-- name: chunks_archive
+UPDATE chunks SET archived = %(reason)s
+WHERE namespace = %(namespace)s AND id IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
+
+-- name: chunks_archived
+SELECT c.id, c.seq, c.start, c.stop, c.archived, e.text
+FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
+WHERE c.namespace = %(namespace)s AND c.archived != '' ORDER BY c.id LIMIT %(limit)s
+
+-- name: topic_add
+INSERT INTO chunk_topics (namespace, topic, chunk, confidence)
+VALUES (%(namespace)s, %(topic)s, %(chunk)s, %(confidence)s) ON CONFLICT DO NOTHING
+
+-- name: topics_drop
+DELETE FROM chunk_topics
+WHERE namespace = %(namespace)s AND chunk IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
+
+-- name: topics_of_chunks
+SELECT chunk, topic, confidence FROM chunk_topics
+WHERE namespace = %(namespace)s AND chunk IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json)) ORDER BY chunk, confidence DESC, topic
+
+-- name: chunks_of_topics
+SELECT DISTINCT chunk FROM chunk_topics
+WHERE namespace = %(namespace)s AND topic IN (SELECT value FROM json_array_elements_text(%(topics)s::json)) ORDER BY chunk
+
+-- name: topic_counts
+SELECT topic, count(*) FROM chunk_topics WHERE namespace = %(namespace)s GROUP BY topic ORDER BY topic
+
+-- name: topic_labels
+SELECT key, label, into_key FROM topics WHERE namespace = %(namespace)s ORDER BY key
+
+-- name: topic_label_put
+INSERT INTO topics (namespace, key, label, into_key) VALUES (%(namespace)s, %(key)s, %(label)s, %(into_key)s)
+ON CONFLICT (namespace, key) DO UPDATE SET label = excluded.label, into_key = excluded.into_key
+
+-- name: topic_label_new
+INSERT INTO topics (namespace, key, label, into_key) VALUES (%(namespace)s, %(key)s, %(label)s, '') ON CONFLICT DO NOTHING
 
 -- name: vector_put
 INSERT INTO vectors (namespace, space, chunk, number, vector)
@@ -136,6 +196,12 @@ ORDER BY number, chunk LIMIT %(limit)s
 SELECT chunk, vector FROM vectors
 WHERE namespace = %(namespace)s AND space = %(space)s AND chunk IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
 
+-- name: vectors_by_digest
+SELECT c.digest, max(c.id) FROM chunks AS c
+JOIN vectors AS v ON v.namespace = c.namespace AND v.space = %(space)s AND v.chunk = c.id
+WHERE c.namespace = %(namespace)s AND c.signature IN (SELECT value::bigint FROM json_array_elements_text(%(signatures)s::json))
+  AND c.digest IN (SELECT value::bigint FROM json_array_elements_text(%(digests)s::json)) GROUP BY c.digest
+
 -- name: vectors_drop
 DELETE FROM vectors
 WHERE namespace = %(namespace)s AND space = %(space)s AND chunk IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
@@ -145,6 +211,10 @@ SELECT count(*) FROM vectors WHERE namespace = %(namespace)s AND space = %(space
 
 -- name: vectors_prune
 DELETE FROM vectors WHERE namespace = %(namespace)s AND space = %(space)s
+
+-- name: exclusive
+-- Wait until no other transaction works on `name`, and keep it until the end. SQLite has one writer anyway.
+SELECT pg_advisory_xact_lock(hashtextextended('mnemic ' || %(name)s, 0))
 
 -- name: spaces
 SELECT id, label, provider, model, dimension, scheme, state FROM spaces ORDER BY id
@@ -172,3 +242,13 @@ ON CONFLICT (namespace, subject, day) DO UPDATE SET count = usage.count + exclud
 
 -- name: usage
 SELECT subject, sum(count)::bigint, max(day) FROM usage WHERE namespace = %(namespace)s GROUP BY subject ORDER BY subject
+
+-- name: sources
+SELECT id, name, type, uri, digest, version, session, first, last, summary, created_at
+FROM sources WHERE namespace = %(namespace)s ORDER BY created_at, id
+
+-- name: source_put
+INSERT INTO sources (namespace, id, name, type, uri, digest, version, session, first, last, summary, created_at)
+VALUES (%(namespace)s, %(id)s, %(name)s, %(type)s, %(uri)s, %(digest)s, %(version)s, %(session)s, %(first)s, %(last)s, %(summary)s, %(created_at)s)
+ON CONFLICT (namespace, id) DO UPDATE SET name = excluded.name, digest = excluded.digest, version = excluded.version,
+    first = excluded.first, last = excluded.last, summary = excluded.summary

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,11 +38,15 @@ class Disk(apsw.VFS):
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
         self.fails: dict[tuple[str, str], tuple[type[apsw.Error], int]] = {}
+        self.errno = 0
         self.before = apsw.vfs_names()[0]
-        super().__init__("disk", "", makedefault=True)
+        super().__init__("disk", self.before, makedefault=True)
 
     def xOpen(self, name: object, flags: list[int]) -> DiskFile:
         return DiskFile(self, name, flags)
+
+    def xGetLastError(self) -> tuple[int, str]:
+        return self.errno, os.strerror(self.errno)
 
     def hit(self, call: str, kind: str) -> None:
         self.calls[call, kind] += 1
@@ -56,7 +61,7 @@ class DiskFile(apsw.VFSFile):
     def __init__(self, disk: Disk, name: object, flags: list[int]) -> None:
         self.disk = disk
         self.kind = "wal" if flags[0] & apsw.SQLITE_OPEN_WAL else "db"
-        super().__init__("", name, flags)
+        super().__init__(disk.before, name, flags)
 
     def xWrite(self, data: bytes, offset: int) -> None:
         self.disk.hit("write", self.kind)
@@ -90,7 +95,7 @@ def reread(journal: Journal) -> list[int]:
     journal.close()
     with Journal.open(journal.path.parent, STORE) as again:
         assert again.verify().ok
-        return [int.from_bytes(row.entry.id, "big") for row in again.read(0)]
+        return [int.from_bytes(row.entry.id, "big") for row in again.read(0, 10_000)]
 
 
 def test_one_acknowledgement_costs_one_sync(journal: Journal, disk: Disk) -> None:
@@ -163,12 +168,19 @@ def test_a_full_disk_refuses_and_recovers_without_a_restart(journal: Journal, di
     assert reread(journal) == [1, 4]
 
 
-def test_a_sync_that_fails_for_want_of_space_is_final_all_the_same(journal: Journal, disk: Disk) -> None:
-    class NoSpace(Exception):
-        pass
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_quota_is_a_full_disk(journal: Journal, disk: Disk, number: int) -> None:
+    disk.errno = number
+    disk.fails["write", "wal"] = WRITE_FAILED
+    with pytest.raises(StorageFull, match="no space left"):
+        journal.append([entry(2)])
+    disk.fails.clear()
+    assert journal.append([entry(3)]) == [2]
 
+
+def test_a_sync_that_fails_for_want_of_space_is_final_all_the_same(journal: Journal, disk: Disk) -> None:
+    disk.errno = errno.ENOSPC
     disk.fails["sync", "wal"] = SYNC_FAILED
-    disk.xGetLastError = lambda: (errno.ENOSPC, "no space")  # type: ignore[method-assign]
     with pytest.raises(StorageError, match="restart this process") as caught:
         journal.append([entry(2)])
     assert not isinstance(caught.value, StorageFull)
@@ -190,6 +202,18 @@ def test_the_wal_is_moved_into_the_file_as_it_grows(journal: Journal, disk: Disk
     assert wal < 12 * 1024 * 1024
     assert disk.calls["sync", "db"] >= 1
     assert journal.verify().rows == 10_001
+
+
+def test_an_idle_journal_leaves_no_row_in_the_wal(
+    journal: Journal, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mnemic.store.journal.group.IDLE_S", 0.01)
+    assert journal.submit(entry(2)).result() == 2
+    wal, deadline = journal.path.with_name("journal.db-wal"), time.monotonic() + 30
+    while wal.stat().st_size:
+        assert time.monotonic() < deadline
+    assert journal.submit(entry(3)).result() == 3
+    assert reread(journal) == [1, 2, 3]
 
 
 CHILD = """
@@ -262,9 +286,7 @@ def open_path(tmp_path: Path) -> Path:
 def test_a_folder_that_may_not_be_written_is_said_to_be_so(open_path: Path) -> None:
     folder = open_path / "journal"
     folder.mkdir(mode=0o555)
-    said = child(
-        folder, f'{GIVE_UP_RIGHTS}; said["open"] = attempt(lambda: Journal.open(folder, UUID(int=1), "file"))'
-    )
+    said = child(folder, f'{GIVE_UP_RIGHTS}; said["open"] = attempt(lambda: Journal.open(folder, UUID(int=1), "file"))')
     assert said["open"][0] == "StorageReadOnly"  # type: ignore[index]
     assert f"{folder / 'journal.db'} cannot be written by uid" in said["open"][1]  # type: ignore[index]
     assert list(folder.iterdir()) == []

@@ -201,10 +201,18 @@ def test_keys_show_in_no_repr_log_or_error(tmp_path: Path, caplog: pytest.LogCap
     key.write_text(text)
     key.chmod(0o600)
     with Journal.open(tmp_path, STORE) as journal:
-        shown = [repr(journal), repr(journal.status()), repr(journal._seal), repr(keys.Kek(secret, "file")), caplog.text]
+        shown = [
+            repr(journal),
+            repr(journal.status()),
+            repr(journal._seal),
+            repr(keys.Kek(secret, "file")),
+            caplog.text,
+        ]
         shown.append(repr(journal._unlocked))
     key.write_text(text[:-4])
     with pytest.raises(ConfigError) as caught:
         Journal.open(tmp_path, STORE)
     shown.append(repr(caught.value))
-    assert [each for each in shown if text[:12] in each or secret.hex()[:12] in each or repr(secret)[2:12] in each] == []
+    assert [
+        each for each in shown if text[:12] in each or secret.hex()[:12] in each or repr(secret)[2:12] in each
+    ] == []

@@ -238,7 +238,9 @@ def _copy_of_files(folder: Path) -> bytes:
     import subprocess
     import sys
 
-    script = "import sys, pathlib; [sys.stdout.buffer.write(p.read_bytes()) for p in pathlib.Path(sys.argv[1]).iterdir()]"
+    script = (
+        "import sys, pathlib; [sys.stdout.buffer.write(p.read_bytes()) for p in pathlib.Path(sys.argv[1]).iterdir()]"
+    )
     return subprocess.run([sys.executable, "-c", script, str(folder)], capture_output=True, check=True).stdout
 
 

@@ -1,0 +1,49 @@
+"""What every reading command does first: the steps that need no network, for a moment, and a worker for the rest."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mnemic.doors.cli.door import Door
+from mnemic.errors import MnemicError
+
+if TYPE_CHECKING:
+    from mnemic.app import Memory
+    from mnemic.engine.parts import Engine
+
+STEPS_S = 0.2
+BATCH = 16  # small enough that one batch fits into that time
+
+
+@contextlib.contextmanager
+def up_to_date(door: Door) -> Iterator[tuple[Memory, Engine]]:
+    """The memory after a moment of work; what is left is done by a worker that outlives this command."""
+    worker = replace(door.config.worker, batch=min(BATCH, door.config.worker.batch))
+    left = False
+    with door.opened(replace(door.config, worker=worker)) as (memory, engine):
+        if worker.enabled:
+            left = run_steps(memory, engine)
+        yield memory, engine
+    if left:
+        from mnemic.doors.detached import start_worker
+
+        start_worker(door.config.home, door.environment)
+
+
+def run_steps(memory: Memory, engine: Engine) -> bool:
+    """At most 200 ms of steps, and only if there is something to do and nobody is at it; never waits for a lock.
+    Whether work is left that nobody does."""
+    from mnemic.engine.unfinished import is_writable_now, unfinished
+
+    try:
+        found = unfinished(engine)
+        if not found.work or found.busy:
+            return False
+        if found.offline and is_writable_now(engine):
+            return not memory.settle(STEPS_S)
+    except MnemicError:  # the question is answered without, and says why
+        return False
+    return True
