@@ -51,7 +51,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if _ran:
-        terminalreporter.write_line("contract tests passed: " + ", ".join(f"{n} on {b}" for b, n in sorted(_ran.items())))
+        terminalreporter.write_line(
+            "contract tests passed: " + ", ".join(f"{n} on {b}" for b, n in sorted(_ran.items()))
+        )
 
 
 # -- PostgreSQL: one server for all runs, one template for this run, one database a test
@@ -126,7 +128,11 @@ def open_memory(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Open
     with ExitStack() as stack:
 
         def opened(
-            url: str = "", *, embedder: Embedder | None = None, home: Path | None = None, namespace: str = "",
+            url: str = "",
+            *,
+            embedder: Embedder | None = None,
+            home: Path | None = None,
+            namespace: str = "",
             **settings: Any,
         ) -> Memory:
             named = {key.replace("__", "."): value for key, value in settings.items()}

@@ -26,7 +26,7 @@ with warnings.catch_warnings():
 
 ROLE = "mnemic"  # owns its databases; no superuser, no BYPASSRLS
 GUARDED = "mnemic_guarded"  # must give the password below
-PASSWORD = "right horse"  # noqa: S105 - of a test server that listens on no network
+PASSWORD = "right horse"  # of a test server that listens on no network
 TEMPLATE = "mnemic_template"
 _HBA = f"local all {GUARDED} scram-sha-256\n"
 _SETTINGS = "\nmax_connections = 200\nshared_buffers = 256MB\nmaintenance_work_mem = 256MB\nmax_wal_size = 2GB\n"

@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
+from functools import cache
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -24,7 +25,7 @@ from mnemic.engine.parts import Engine
 from mnemic.engine.spool import Spool
 from mnemic.errors import ConfigError, InvalidInput, MnemicError
 from mnemic.models import pick, tokens
-from mnemic.ports import Clock, Embedder
+from mnemic.ports import Clock, Embedder, Reranker
 from mnemic.store import Store
 from mnemic.store.driver import Driver
 from mnemic.store.journal import Journal
@@ -71,7 +72,7 @@ class Memory(portal.Memory):
             raise
 
 
-def opened(config: Config, *, worker: bool = False) -> tuple[Memory, memory.Engine]:
+def opened(config: Config, *, worker: bool = False) -> tuple[Memory, Engine]:
     """The memory of a loaded configuration, and what it is made of: for doors that run the steps themselves.
 
     Without `worker` no step runs but in `settle`. Errors: as `Memory.open`.
@@ -124,6 +125,7 @@ def assemble(config: Config, opening: Opening | None = None) -> Engine:
         zone=zone_of(config),
         weights=weights,
         waits_for_database=driver.dialect == "postgres",
+        reranker=_reranker(config),
     )
 
 
@@ -152,6 +154,14 @@ def make_index(config: Config) -> MakeIndex:
             from mnemic.store.vectors.exact import ExactIndex
 
             return lambda driver, namespace, space, dimension: ExactIndex(driver, namespace, space, dimension, metric)
+        case "pgvector":
+            from mnemic.store.vectors.pgvector import pgvector_index
+
+            return pgvector_index(metric)
+        case "sqlite-vec":
+            from mnemic.store.vectors.sqlite_vec import sqlite_vec_index
+
+            return sqlite_vec_index(metric)
     raise ConfigError(f"vector.index_type {config.vector.index_type!r} is not available here")
 
 
@@ -200,6 +210,18 @@ def _models(config: Config, own: Embedder | None) -> Models:
             return None
 
     return Models(choose, make, of)
+
+
+def _reranker(config: Config) -> Callable[[], Reranker | None]:
+    @cache
+    def make() -> Reranker | None:
+        if not config.vector.rerank_model:
+            return None
+        from mnemic.models.cross_encoder import reranker
+
+        return reranker(config.vector, environment=os.environ)
+
+    return make
 
 
 def _with_own(own: Embedder, recorded: Space | None) -> Embedders:

@@ -103,6 +103,7 @@ class FilterConfig:
 class RecallConfig:
     fusion: Literal["absolute", "rrf", "weighted", "vector", "keyword"] = "absolute"
     share_of_best: float = 0.0  # drop hits below this share of the best score; 0 keeps all k
+    rerank_timeout_ms: int = 2_000
     embed_timeout_ms: int = 3_000  # how long a question waits for its vector before it is keyword search
 
 

@@ -9,11 +9,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mnemic.domain.tokens import TokenCounter
 from mnemic.domain.types import Space
+
+__all__ = ["Clock", "Embedder", "Matrix", "Reranker", "TokenCounter"]
 
 Matrix = npt.NDArray[np.float32]  # one row a text
 Clock = Callable[[], datetime]  # aware, UTC
-TokenCounter = Callable[[str], int]
 
 
 class Embedder(Protocol):

@@ -115,12 +115,12 @@ def test_what_is_not_there_is_not_found(memory: Memory) -> None:
 
 def test_closing_and_opening_again_keeps_all(open_memory: OpenMemory) -> None:
     first = open_memory()
-    first.record("pears are ripe", session="s")
+    first.record("the pears in the garden are ripe since Monday", session="s")
     first.settle()
     first.close()
     first.close()
     second = open_memory(embedder=FakeEmbedder())
-    assert [h.text for h in second.recall("pears")] == ["pears are ripe"]
+    assert [h.text for h in second.recall("pears")] == ["the pears in the garden are ripe since Monday"]
     assert second.status().spaces[0].vectors == 1
 
 

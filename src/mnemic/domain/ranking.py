@@ -13,7 +13,8 @@ themself, does the turn only ask.
 A turn of talk is understood with the turns around it. Both arms see chunk i with its neighbours j of the same session,
 by a linear operator applied when reading, so a new chunk rewrites nothing:
 
-    A_ij = min(1, context * g * min(words_j, context_words) / words_i),  g = question if j comes before i and asks, else 1
+    A_ij = min(1, context * g * min(words_j, context_words) / words_i)
+    g    = `question` if j comes before i and asks, else 1
 
 Shapes: N chunks, P passages, M vectors of D dimensions. Chunks stand in the order of their application: a higher index
 is newer. Times: int64 microseconds since 1970, UTC. A filter is a choice of `rows`: other chunks get no score and lend
@@ -30,12 +31,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mnemic.domain.cues import USER, Day, Question
+from mnemic.domain.cues import USER, Question, said_on
 from mnemic.domain.terms import Flag
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.integer[Any]]
-Bools = npt.NDArray[np.bool_]
 Rows = Ints | slice
 Postings = Callable[[int], tuple[Ints, Ints] | None]  # term hash -> (passage indices ascending, counts)
 
@@ -163,22 +163,17 @@ class Scores:
         positive = np.maximum(self.raw, 0)
         match self.fusion:
             case Fusion.ABSOLUTE:
-                return positive**2 / (positive**2 + np.float32(HALF**2))
+                return (positive**2 / (positive**2 + HALF**2)).astype(np.float32)
             case Fusion.RRF:
-                return positive * np.float32((RRF_K + 1) / 2)
+                return (positive * (RRF_K + 1) / 2).astype(np.float32)
             case _:
                 return np.minimum(positive, 1)
 
 
 def explain(scores: Scores, position: int) -> dict[str, float]:
     """Every number behind the score at `position`: both arms, the session's lift, each factor that applied, `raw`."""
-    parts = {
-        "lexical": float(scores.arms.lexical[position]),
-        "cosine": float(scores.arms.cosine[position]),
-        "session": float(scores.lift[position]),
-    }
-    parts |= {name: float(factor[position]) for name, factor in scores.factors.items()}
-    return parts | {"raw": float(scores.raw[position])}
+    arms = {"lexical": scores.arms.lexical, "cosine": scores.arms.cosine, "session": scores.lift}
+    return {name: float(part[position]) for name, part in {**arms, **scores.factors, "raw": scores.raw}.items()}
 
 
 def look(chunks: Chunks, passages: Passages, weights: Weights) -> View:
@@ -284,26 +279,25 @@ def dense(query: Floats, vectors: Vectors, view: View, weights: Weights, rows: I
     ever made: all follows from v . query, v . mean and the stored dots. `query` (D,) is a unit vector. With `rows`,
     only their vectors and their neighbours' are read; without, all.
     """
-    if not len(vectors.matrix):
-        return np.zeros(len(view.chunks.words) if rows is None else len(rows), np.float32)
+    size = len(view.chunks.words)
+    if not len(vectors.matrix) or not query.any():
+        return np.zeros(size if rows is None else len(rows), np.float32)
     at: Rows = slice(None) if rows is None else rows
     before, after, row = view.chunks.before[at], view.chunks.after[at], vectors.row
-    size = len(vectors.matrix)
     share = np.float32(weights.centring * size / (size + weights.centring_prior))
     mean, toward = vectors.mean * share, vectors.to_mean * share
     square = np.float32(mean @ mean)
-    asked = query - mean
-    asked = asked / np.float32(max(float(np.linalg.norm(asked)), 1e-9))
+    asked = _unit(query - mean)
     radius = np.sqrt(np.maximum(1 - 2 * toward + square, 0))  # |v - m|
     radius = np.where(radius > 1e-3, radius, np.float32(np.inf))  # at the mean itself there is no direction
     dots = _dots(vectors, asked, None if rows is None else (rows, before, after))
-    dots = (dots - np.float32(mean @ asked)) / radius  # u . asked
+    dots = ((dots - mean @ asked) / radius).astype(np.float32)  # u . asked
     i, b, a = row[at], row[before], row[after]
     lend_b = np.where((before >= 0) & (b >= 0), view.from_before[at], np.float32(0))
     lend_a = np.where((after >= 0) & (a >= 0), view.from_after[at], np.float32(0))
 
     def angle(dot: Floats, x: Ints, y: Ints) -> Floats:  # u_x . u_y, from v_x . v_y
-        return (dot - toward[x] - toward[y] + square) / (radius[x] * radius[y])
+        return np.asarray((dot - toward[x] - toward[y] + square) / (radius[x] * radius[y]), np.float32)
 
     squared = 1 + lend_b**2 + lend_a**2
     squared += 2 * lend_b * angle(vectors.dot_after[before], i, b)
@@ -313,13 +307,18 @@ def dense(query: Floats, vectors: Vectors, view: View, weights: Weights, rows: I
     return np.where(i >= 0, total / np.sqrt(np.maximum(squared, 1e-9)), np.float32(0)).astype(np.float32)
 
 
+def _unit(vector: Floats) -> Floats:
+    length = max(float(np.linalg.norm(vector)), 1e-9)
+    return np.asarray(vector / length, np.float32)
+
+
 def _dots(vectors: Vectors, asked: Floats, chunks: tuple[Ints, ...] | None) -> Floats:
     """(M,) v . asked; of these chunks only, where given."""
     if chunks is None:
-        return vectors.matrix @ asked
+        return np.asarray(vectors.matrix @ asked, np.float32)
     need = np.unique(np.concatenate([vectors.row[some[some >= 0]] for some in chunks]))
     need = need[need >= 0]
-    dots = np.zeros(len(vectors.matrix), np.float32)
+    dots: Floats = np.zeros(len(vectors.matrix), np.float32)
     dots[need] = vectors.matrix[need] @ asked
     return dots
 
@@ -347,7 +346,7 @@ def _base(arms: Arms, weights: Weights) -> Floats:
         case Fusion.RRF:
             return _reciprocal(arms.lexical) + _reciprocal(arms.cosine)
         case Fusion.WEIGHTED:
-            return (_stretched(arms.lexical) + _stretched(arms.cosine)) / 2
+            return np.float32(0.5) * (_stretched(arms.lexical) + _stretched(arms.cosine))
         case Fusion.VECTOR:
             return arms.cosine
         case Fusion.KEYWORD:
@@ -379,7 +378,7 @@ def _best(base: Floats, session: Ints) -> Floats:
 
 def _factors(question: Question, chunks: Chunks, weights: Weights, at: Rows) -> dict[str, Floats]:
     flags, role = chunks.flags[at], chunks.role[at]
-    held: dict[str, tuple[float, Bools]] = {}
+    held: dict[str, tuple[float, npt.NDArray[np.bool_]]] = {}
     if question.actors:
         held["person"] = weights.person, np.isin(chunks.actor[at], question.actors)
     elif question.role >= 0:
@@ -395,19 +394,3 @@ def _factors(question: Question, chunks: Chunks, weights: Weights, at: Rows) -> 
     if question.days:
         held["date"] = weights.date, said_on(question.days, chunks.time[at])
     return {name: np.where(holds, np.float32(1 + w), np.float32(1)) for name, (w, holds) in held.items() if w}
-
-
-def said_on(days: tuple[Day, ...], time: npt.NDArray[np.int64]) -> Bools:
-    """Was it said on one of these dates? A year or day of 0 is any."""
-    date = time.astype("datetime64[us]").astype("datetime64[D]")
-    month = date.astype("datetime64[M]")
-    months, day = month.astype(np.int64), (date - month).astype(np.int64) + 1
-    hit = np.zeros(len(time), np.bool_)
-    for named in days:
-        one = months % 12 + 1 == named.month
-        if named.year:
-            one &= months // 12 + 1970 == named.year
-        if named.day:
-            one &= day == named.day
-        hit |= one
-    return hit

@@ -65,44 +65,50 @@ class _Token(NamedTuple):
     ends: bool  # a sentence ends here
 
 
-STOP = frozenset(
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+STOP = _listed(
     """a about also am an and any are as at be because been being but by can could did do does doing done for from
     had has have having he her here hers him his how i if in into is it its itself just let me mine my myself no nor
     not of off on or our ours ourselves out own please quite rather really she should so some such than that the
     their theirs them themselves then there these they this those through to too until upon us very was we were what
     whatever when where whether which while who whom whose why will with would you your yours yourself don didn doesn
-    isn aren wasn weren hasn haven hadn won wouldn couldn shouldn ain ca""".split()
+    isn aren wasn weren hasn haven hadn won wouldn couldn shouldn ain ca"""
 )
 
 # Porter joins regular forms only; people tell their lives in irregular ones.
-_IRREGULAR = """go went gone goes|buy bought|bring brought|think thought|teach taught|catch caught|fight fought|seek sought
-|make made|take took taken|give gave given|get got gotten|come came|become became|begin began begun|break broke broken
-|choose chose chosen|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feel felt
-|find found|fly flew flown|forget forgot forgotten|forgive forgave forgiven|freeze froze frozen|grow grew grown|hear heard
-|hold held|keep kept|know knew known|lead led|leave left|lend lent|lose lost|mean meant|meet met|pay paid|ride rode ridden
-|rise rose risen|run ran|say said|see saw seen|sell sold|send sent|shake shook shaken|sing sang sung|sit sat|sleep slept
-|speak spoke spoken|spend spent|stand stood|steal stole stolen|swim swam swum|tell told|throw threw thrown
-|understand understood|wake woke woken|wear wore worn|win won|write wrote written|build built|burn burnt|deal dealt
-|dream dreamt|feed fed|hide hid hidden|learn learnt|light lit|shoot shot|show shown|strike struck|child children
-|man men|woman women|person people|foot feet|tooth teeth|mouse mice|life lives|wife wives|knife knives|leaf leaves
-|half halves|self selves|good better best|bad worse worst"""
+_IRREGULAR = """
+    go went gone goes|buy bought|bring brought|think thought|teach taught|catch caught|fight fought|seek sought|
+    make made|take took taken|give gave given|get got gotten|come came|become became|begin began begun|
+    break broke broken|choose chose chosen|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|
+    fall fell fallen|feel felt|find found|fly flew flown|forget forgot forgotten|forgive forgave forgiven|
+    freeze froze frozen|grow grew grown|hear heard|hold held|keep kept|know knew known|lead led|leave left|lend lent|
+    lose lost|mean meant|meet met|pay paid|ride rode ridden|rise rose risen|run ran|say said|see saw seen|sell sold|
+    send sent|shake shook shaken|sing sang sung|sit sat|sleep slept|speak spoke spoken|spend spent|stand stood|
+    steal stole stolen|swim swam swum|tell told|throw threw thrown|understand understood|wake woke woken|
+    wear wore worn|win won|write wrote written|build built|burn burnt|deal dealt|dream dreamt|feed fed|
+    hide hid hidden|learn learnt|light lit|shoot shot|show shown|strike struck|child children|man men|woman women|
+    person people|foot feet|tooth teeth|mouse mice|life lives|wife wives|knife knives|leaf leaves|half halves|
+    self selves|good better best|bad worse worst"""
 _BASE = {form: forms.split()[0] for forms in _IRREGULAR.split("|") for form in forms.split()[1:]}
 
-_TIME_WORDS = frozenset(
+_TIME_WORDS = _listed(
     """yesterday today tonight tomorrow ago week weeks weekend weekends month months year years day days night morning
     afternoon evening noon midnight hour hours minute minutes monday tuesday wednesday thursday friday saturday sunday
     january february march april may june july august september october november december jan feb mar apr jun jul aug
     sep sept oct nov dec summer autumn winter recently lately soon earlier birthday anniversary christmas
-    thanksgiving easter halloween decade decades century""".split()
+    thanksgiving easter halloween decade decades century"""
 )
-_TIME_IF_CAPITAL = frozenset("may march mar sun sat".split())  # a verb or a noun as often as a month
-_NUMBER_WORDS = frozenset(
+_TIME_IF_CAPITAL = _listed("may march mar sun sat")  # a verb or a noun as often as a month
+_NUMBER_WORDS = _listed(
     """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
     eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen
-    couple several once twice few both pair half""".split()
+    couple several once twice few both pair half"""
 )
-_SELF_WORDS = frozenset("i me my mine myself we our ours".split())
-_WISH_WORDS = frozenset("always never prefer prefers preferably preference whenever".split())
+_SELF_WORDS = _listed("i me my mine myself we our ours")
+_WISH_WORDS = _listed("always never prefer prefers preferably preference whenever")
 
 # Sentence punctuation and Markdown around a token say nothing about it; other symbols are part of its literal.
 _TRIM = ".,;:!?\"'()[]<>*`~\u2026\u00ab\u00bb\u2018\u2019\u201c\u201d\u2014\u2013\u00bf\u00a1\u3001\u3002\uff0c\uff0e"
@@ -118,17 +124,27 @@ _LATIN = str.maketrans(
 )
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CONTRACTION = re.compile(r"(.+?)(?:n't|'(?:s|m|re|ve|ll|d|t))", re.DOTALL)
-_CLOCK = re.compile(r"(?:1[0-2]|0?[1-9])(?::[0-5]\d)?[ap]m|(?:[01]?\d|2[0-3]):[0-5]\d|(?:19|20)\d\d(?:-\d\d?){0,2}|\d\d?/\d\d?/\d{2,4}")
-# Combining marks are no word characters to `re`, but Indic vowels, say, are written with them.
-_MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u3005-\u3007\u3041-\u3096\u3099-\u309a\u309d-\u309f\u30a1-\u30fa"
-    "\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u1100-\u11ff\uac00-\ud7a3"
-    "\U00020000-\U000323af"
+_CLOCK = re.compile(
+    r"(?:1[0-2]|0?[1-9])(?::[0-5]\d)?[ap]m|(?:[01]?\d|2[0-3]):[0-5]\d"  # times of day
+    r"|(?:19|20)\d\d(?:-\d\d?){0,2}|\d\d?/\d\d?/\d{2,4}"  # years and dates
 )
-_EMOJI = "\u203c\u2049\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u2500-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d\U0001f000-\U0001faff"
+# Combining marks are no word characters to `re`, but Indic vowels, say, are written with them.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc"
+    "\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
+)
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u3005-\u3007\u3041-\u3096\u3099-\u309a\u309d-\u309f"
+    "\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\u1100-\u11ff\uac00-\ud7a3\U00020000-\U000323af"
+)
+_EMOJI = (
+    "\u203c\u2049\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u2500-\u27bf\u2900-\u297f\u2b00-\u2bff"
+    "\u3030\u303d\U0001f000-\U0001faff"
+)
 _SEGMENT = re.compile(
-    f"(?P<run>[{_UNSPACED}]+)|(?P<word>(?:(?![{_UNSPACED}])[^\\W_]|[{_MARKS}])+)|(?P<emoji>[{_EMOJI}])|(?P<symbol>.)", re.DOTALL
+    f"(?P<run>[{_UNSPACED}]+)|(?P<word>(?:(?![{_UNSPACED}])[^\\W_]|[{_MARKS}])+)|(?P<emoji>[{_EMOJI}])|(?P<symbol>.)",
+    re.DOTALL,
 )
 _SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")
 

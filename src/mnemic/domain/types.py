@@ -141,6 +141,7 @@ class Query:
     projects: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
+    rerank: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mnemic.config import ChunkerConfig
-from mnemic.domain import chunking, terms
+from mnemic.domain import chunking, sentences, terms
+from mnemic.domain.tokens import surely_fits
 from mnemic.domain.types import Event, Kind
 from mnemic.engine.judging import digest_of, signature_of
 from mnemic.ports import Embedder, Matrix, TokenCounter
@@ -28,21 +29,36 @@ class Analyser:
         return Prepared(namespace, event, digest, tuple(self.chunks(event)))
 
     def chunks(self, event: Event) -> list[NewChunk]:
+        """By tokens. Under the semantic strategy these are provisional where meaning could cut otherwise."""
         if event.kind in UNSEARCHED or not event.text.strip():
             return []
         pieces = chunking.split(event.text, self._config, self._count)
-        return [self._chunk(event, piece.start, piece.stop) for piece in pieces]
+        whole = self._config.strategy == "token" or surely_fits(event.text, self._config.min_tokens)
+        return [self._chunk(event, piece, 0 if whole else -1) for piece in pieces]
 
-    def _chunk(self, event: Event, start: int, stop: int) -> NewChunk:
-        text = event.text[start:stop]
+    def chunks_by_meaning(self, event: Event, embedder: Embedder | None) -> list[NewChunk]:
+        """By the semantic strategy: sentences are embedded, and a chunk ends where neighbours are unlike each other.
+        Without an embedder the pieces by tokens stand."""
+        if embedder is None:
+            pieces = chunking.split(event.text, self._config, self._count)
+        else:
+            spans = sentences.sentences(event.text)
+            vectors = embed_whole(embedder, [event.text[s.start : s.stop] for s in spans])
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+            near = np.einsum("ij,ij->i", vectors[:-1], vectors[1:]).tolist()
+            pieces = chunking.split_semantic(event.text, spans, near, self._config, self._count)
+        return [self._chunk(event, piece, 0) for piece in pieces]
+
+    def _chunk(self, event: Event, piece: chunking.Piece, decided: int) -> NewChunk:
+        text = event.text[piece.start : piece.stop]
         found = terms.analyse(text, event.actor)
         return NewChunk(
-            start=start,
-            stop=stop,
+            start=piece.start,
+            stop=piece.stop,
             words=found.words,
             flags=int(found.flags),
             kept=True,
-            decided=False,
+            decided=decided,
             verdict="",
             signature=signature_of(text),
             digest=digest_of(embedded_text(text, event.actor, event.role.value)),
@@ -76,7 +92,8 @@ def embed_whole(embedder: Embedder, texts: Sequence[str]) -> Matrix:
 
 def _windows(embedder: Embedder, text: str) -> list[str]:
     limit = embedder.max_tokens
-    if len(text) < limit or embedder.count(text) <= limit:
+    # A token covers at least a character but for the model's own marks, so very short texts need not be counted.
+    if len(text) < limit // 2 or embedder.count(text) <= limit:
         return [text]
     config = ChunkerConfig(max_tokens=limit, overlap_tokens=0)
     return [text[p.start : p.stop] for p in chunking.split(text, config, embedder.count)]

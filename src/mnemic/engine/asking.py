@@ -101,6 +101,7 @@ class Reader:
             projects=tuple(asking.get("projects", ())),
             since=self.moment(asking.get("since")),
             until=self.moment(asking.get("until"), end=True),
+            rerank=asking.get("rerank", self.config.vector.rerank),
         )
 
     def listing(self, listing: Listing) -> EventFilter:

@@ -19,6 +19,9 @@ TABLES_WITH_TEXT = (
     Place("quarantine", "events whose id was taken by other content, whole"),
     Place("chunks", "places in the text, hashes of its terms, why it was kept or refused"),
     Place("vectors", "vectors, from which a text can be guessed"),
+    Place("chunk_topics", "what each chunk is about"),
+    Place("topics", "labels of topics, which may be phrases of a text"),
+    Place("sources", "names, addresses and first sentences of what was ingested"),
     Place("usage", "which chunks were recalled on which day"),
 )
 TABLES_WITHOUT_TEXT = ("meta", "heads", "anchors", "spaces", "leases")

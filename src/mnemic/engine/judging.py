@@ -11,7 +11,7 @@ import numpy as np
 from mnemic.config import FilterConfig, TopicsConfig
 from mnemic.domain import topics, worth
 from mnemic.domain.novelty import signature
-from mnemic.domain.types import ChunkId, Kind, Trust
+from mnemic.domain.types import ChunkId, Kind, Space, Trust
 from mnemic.domain.worth import Circumstances, Duplicate, Keep, Neighbour, Refuse
 from mnemic.ports import Embedder, Matrix
 from mnemic.store.chunks import Decision, Raw, Saying
@@ -86,9 +86,9 @@ class Judge:
         return self._taxonomies[name]
 
 
-def understands(embedder: Embedder | None) -> bool:
-    """Whether an embedder's vectors say something about meaning."""
-    return embedder is not None and embedder.space.provider not in KNOWS_NO_MEANING
+def understands(space: Space | None) -> bool:
+    """Whether the vectors of a space say something about meaning."""
+    return space is not None and space.provider not in KNOWS_NO_MEANING
 
 
 def signature_of(text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Self, TypeVar, Unpack
@@ -13,13 +13,19 @@ from mnemic.domain.drafts import Draft, clean
 from mnemic.domain.types import Event, EventId, Query, Recalled, Receipt, Space
 from mnemic.engine.asking import Asking, Listing, Reader, Said, note
 from mnemic.engine.background import Background, Usage
+from mnemic.engine.hygiene import Swept, audit, sweep
 from mnemic.engine.parts import Engine
 from mnemic.engine.recall import Asked, search
 from mnemic.engine.recording import BULK, Recording
+from mnemic.engine.reranking import reranked
+from mnemic.engine.sources import Ingested, Sources, SourceText
 from mnemic.engine.status import Status, read_status
+from mnemic.engine.topics import NamedTopic, listed, rename, undo
 from mnemic.engine.worker import Worker
 from mnemic.errors import InvalidInput, MnemicError, ModelError, NotFound, StorageError
+from mnemic.store.chunks import Archived
 from mnemic.store.events import SessionSummary
+from mnemic.store.sources import StoredSource
 
 T = TypeVar("T")
 
@@ -38,6 +44,7 @@ class AsyncMemory:
         self._worker = Worker(engine)
         self._usage = Usage(engine, namespace)
         self._recording = Recording(engine, namespace, self._reader, self._threads)
+        self._sources = Sources(engine.store, namespace, self._recording, engine.clock)
         self._background = Background(engine, self._worker, self._usage)
         self._closed = False
 
@@ -107,6 +114,12 @@ class AsyncMemory:
         floor = self._engine.config.vector.similarity_threshold
         engine = self._engine
         hits = await self._run(search, engine.store, self._namespace, Asked(query, vector), engine.weights, floor)
+        if query.rerank:
+            reranker = await self._run(engine.reranker)
+            timeout_s = engine.config.recall.rerank_timeout_ms / 1000
+            found, notice = await reranked(reranker, query.text, hits, timeout_s, self._run)
+            hits = list(found)
+            notices += [notice] if notice else []
         for hit in hits:
             self._usage.count(f"chunk:{hit.chunk.id}")
         return Recalled(tuple(hits), pending, tuple(notices))
@@ -130,6 +143,72 @@ class AsyncMemory:
     async def status(self) -> Status:
         """What is stored, what is missing, who works."""
         return await self._run(read_status, self._engine, self._worker, self._namespace)
+
+    # -- topics, sources, hygiene
+
+    async def topics(self) -> list[NamedTopic]:
+        """What the chunks of this namespace are about, most frequent first."""
+        return await self._run(listed, self._engine.store, self._namespace)
+
+    async def rename_topic(self, old: str, new: str) -> Receipt:
+        """Show a topic under another name; where that is a topic already, merge into it. An event, undoable.
+
+        Errors: NotFound, InvalidInput.
+        """
+        return await self._edit(await self._run(rename, self._engine.store, self._namespace, old, new))
+
+    async def undo_topic(self) -> Receipt:
+        """Take back the latest rename or merge that stands. Errors: NotFound."""
+        return await self._edit(await self._run(undo, self._engine.store, self._namespace))
+
+    async def ingest(self, source: SourceText) -> Ingested:
+        """Keep a document: verbatim chunks, whatever the filter thinks. Unchanged, it is a no-op; changed, the new
+        version takes the place of the old and only what changed is embedded again. Errors: InvalidInput."""
+        await self._run(self._engine.spool.drain)
+        done = await self._run(self._sources.ingest, source, self._engine.config.record.max_bytes)
+        self._background.nudge()
+        return done
+
+    async def source(self, name: str, first: int | None = None, last: int | None = None) -> Ingested:
+        """Keep a stretch of the log, seq `first` to `last` (default: since the last such source), under a name.
+
+        Errors: InvalidInput (nothing in that span).
+        """
+        await self._run(self._engine.spool.drain)
+        text, _ = await self._run(self._sources.span, name, first, last)
+        return await self.ingest(text)
+
+    async def sources(self, name: str = "") -> list[StoredSource]:
+        """Sources whose name holds `name`, whatever its case, oldest first."""
+        return await self._run(self._sources.all, name)
+
+    async def hygiene(self, *, dry_run: bool = True) -> Swept:
+        """Take near-copies, what is old and what is too many out of the index (settings `hygiene`); never what a person
+        wrote or kept. The log is untouched, and `restore_archived` puts back. A dry run only lists."""
+        engine = self._engine
+        await self._run(engine.spool.drain)
+        now = engine.clock()
+        found = await self._run(sweep, engine, self._namespace, engine.config.hygiene, now)
+        if found and not dry_run:
+            await self._edit(audit(found))
+            for reason in {c.reason for c in found}:
+                ids = [c.chunk for c in found if c.reason == reason]
+                await self._run(engine.store.chunks.archive, self._namespace, ids, reason)
+        return Swept(len(found), tuple(found), bool(found) and not dry_run)
+
+    async def archived(self, limit: int = 1_000) -> list[Archived]:
+        """Chunks that are out of the index, and why."""
+        return await self._run(self._engine.store.chunks.archived, self._namespace, limit)
+
+    async def restore_archived(self, chunks: Sequence[int]) -> int:
+        """Put chunks back into the index; how many."""
+        return await self._run(self._engine.store.chunks.archive, self._namespace, list(chunks), "")
+
+    async def refilter(self) -> int:
+        """Let every chunk be judged again by the settings as they are now; how many there are. `settle` does it."""
+        count = await self._run(self._engine.store.chunks.undecide, self._namespace)
+        self._background.nudge()
+        return count
 
     # -- upkeep
 
@@ -186,6 +265,12 @@ class AsyncMemory:
             self._closed = True
             raise StorageError("this memory is closed; the process is ending") from error
         return await future
+
+    async def _edit(self, draft: Draft) -> Receipt:
+        """Record an edit and have it applied: what follows from edits is read from the log."""
+        receipt = await self.record(draft)
+        await self._run(self._engine.spool.drain)
+        return receipt
 
     def _check_open(self) -> None:
         if self._closed:

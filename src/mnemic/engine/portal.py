@@ -6,16 +6,21 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Self, TypeVar, Unpack
 from uuid import UUID
 
 from mnemic.domain.drafts import Draft
 from mnemic.domain.types import Event, EventId, Query, Recalled, Receipt
 from mnemic.engine.asking import Asking, Listing, Said, note
+from mnemic.engine.hygiene import Swept
 from mnemic.engine.memory import AsyncMemory
+from mnemic.engine.sources import Ingested, SourceText
 from mnemic.engine.status import Status
+from mnemic.engine.topics import NamedTopic
+from mnemic.store.chunks import Archived
 from mnemic.store.events import SessionSummary
+from mnemic.store.sources import StoredSource
 
 T = TypeVar("T")
 
@@ -94,6 +99,46 @@ class Memory:
     def status(self) -> Status:
         """What is stored, what is missing, who works."""
         return self._portal.call(self._memory.status())
+
+    def topics(self) -> list[NamedTopic]:
+        """What the chunks of this namespace are about, most frequent first."""
+        return self._portal.call(self._memory.topics())
+
+    def rename_topic(self, old: str, new: str) -> Receipt:
+        """Show a topic under another name, or merge it; see `AsyncMemory.rename_topic`."""
+        return self._portal.call(self._memory.rename_topic(old, new))
+
+    def undo_topic(self) -> Receipt:
+        """Take back the latest rename or merge that stands. Errors: NotFound."""
+        return self._portal.call(self._memory.undo_topic())
+
+    def ingest(self, source: SourceText) -> Ingested:
+        """Keep a document; see `AsyncMemory.ingest`."""
+        return self._portal.call(self._memory.ingest(source))
+
+    def source(self, name: str, first: int | None = None, last: int | None = None) -> Ingested:
+        """Keep a stretch of the log under a name; see `AsyncMemory.source`."""
+        return self._portal.call(self._memory.source(name, first, last))
+
+    def sources(self, name: str = "") -> list[StoredSource]:
+        """Sources whose name holds `name`, whatever its case, oldest first."""
+        return self._portal.call(self._memory.sources(name))
+
+    def hygiene(self, *, dry_run: bool = True) -> Swept:
+        """Take near-copies, what is old and what is too many out of the index; see `AsyncMemory.hygiene`."""
+        return self._portal.call(self._memory.hygiene(dry_run=dry_run))
+
+    def archived(self, limit: int = 1_000) -> list[Archived]:
+        """Chunks that are out of the index, and why."""
+        return self._portal.call(self._memory.archived(limit))
+
+    def restore_archived(self, chunks: Sequence[int]) -> int:
+        """Put chunks back into the index; how many."""
+        return self._portal.call(self._memory.restore_archived(chunks))
+
+    def refilter(self) -> int:
+        """Let every chunk be judged again by the settings as they are now; see `AsyncMemory.refilter`."""
+        return self._portal.call(self._memory.refilter())
 
     def settle(self, seconds: float | None = None) -> bool:
         """Apply what is pending and run the steps to rest; whether that was reached within `seconds`."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mnemic.domain import cues, ranking
 from mnemic.domain.types import Chunk, ChunkId, Event, Hit, Query
 from mnemic.engine.floors import floor_of
+from mnemic.engine.judging import understands
+from mnemic.engine.topics import chunks_about
 from mnemic.store import Store
 from mnemic.store.chunks import Placed
 from mnemic.store.indexes import State
@@ -47,7 +49,7 @@ def search(store: Store, namespace: str, asked: Asked, weights: ranking.Weights,
     `floor`: the least plain similarity (0..1) of a chunk that only the vector arm proposes; None: the space's own.
     """
     state = store.indexes.state(namespace)
-    rows = state.snapshot.rows(asked.query)
+    rows = _allowed(store, namespace, state, asked.query)
     if not len(state.snapshot.ids) or (rows is not None and not len(rows)) or asked.query.k <= 0:
         return []
     question = cues.ask(asked.query.text, state.snapshot.actors)
@@ -58,6 +60,15 @@ def search(store: Store, namespace: str, asked: Asked, weights: ranking.Weights,
         literal = _literal(store, namespace, state, asked.query, rows)
         scored = _joined(literal, scored)
     return _hits(store, namespace, state, asked.query, scored)
+
+
+def _allowed(store: Store, namespace: str, state: State, query: Query) -> Ints | None:
+    """Indices of the chunks that the filters let through; None: all."""
+    rows = state.snapshot.rows(query)
+    if not query.topics:
+        return rows
+    about = np.sort(state.snapshot.index_of(chunks_about(store, namespace, query.topics)))
+    return about if rows is None else about[np.isin(about, rows)]
 
 
 _Nothing = Scored((), (), (), ())
@@ -72,6 +83,8 @@ def _rank(
     floor: float | None,
 ) -> Scored:
     view = state.snapshot.view
+    if state.space is not None and not understands(state.space.space):
+        weights = replace(weights, dense=weights.dense_hashed)
     lexical = ranking.lexical(question, view, weights)
     rows = _candidates(state, lexical, asked, rows)
     cosine = _cosine(state, asked, weights, rows)
@@ -85,14 +98,14 @@ def _rank(
     order, similar = order[keep], similar[keep]
     parts, found_by = [], []
     for position, nearness in zip(order.tolist(), similar.tolist(), strict=True):
-        number = _explain(scores, position)
+        number = ranking.explain(scores, position)
         if asked.vector is not None:
             number["similarity"] = round(nearness, 6)
         parts.append(number)
         arms = (("keyword", picked[position] > 0), ("vector", cosine[position] > 0))
         found_by.append(tuple(name for name, found in arms if found))
     index = scores.rows[order].tolist()
-    return Scored(tuple(index), tuple(_score(scores)[order].tolist()), tuple(parts), tuple(found_by))
+    return Scored(tuple(index), tuple(scores.unit()[order].tolist()), tuple(parts), tuple(found_by))
 
 
 def _candidates(state: State, lexical: Floats, asked: Asked, rows: Ints | None) -> Ints | None:
@@ -188,14 +201,3 @@ def _hits(store: Store, namespace: str, state: State, query: Query, scored: Scor
 def chunk_of(event: Event, place: Placed, topics: Sequence[str] = ()) -> Chunk:
     text = event.text[place.start : place.stop]
     return Chunk(ChunkId(place.id), event.id, text, place.start, place.stop, tuple(topics))
-
-
-# TEMPORARY until domain/ranking.py has both
-def _explain(scores: ranking.Scores, position: int) -> dict[str, float]:
-    if hasattr(ranking, "explain"):
-        return dict(ranking.explain(scores, position))
-    return {"raw": float(scores.raw[position])}
-
-
-def _score(scores: ranking.Scores) -> Floats:
-    return scores.score if hasattr(scores, "score") else np.clip(scores.raw / 3, 0, 1)

@@ -10,16 +10,16 @@ from mnemic.engine.worker import LEASE
 from mnemic.errors import StorageError
 from mnemic.store.codec import micros
 
-OFFLINE = frozenset({"local", "hashing", "multilingual"})  # providers that need no network
+OFFLINE = frozenset({"local", "hashing", "multilingual", "auto"})  # providers that need no network but loopback
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """`work`: chunks wait for a vector. `busy`: somebody holds the lease on the steps. `offline`: the vectors can be
-    made without a network."""
+    """`missing`: vectors that all namespaces still lack. `holder`: who has the lease on the steps, or "". `offline`:
+    whether the vectors can be made without a network."""
 
-    work: bool
-    busy: bool
+    missing: int
+    holder: str
     offline: bool
 
 
@@ -28,11 +28,14 @@ def unfinished(engine: Engine) -> Unfinished:
     store = engine.store
     spaces = [s for s in store.upkeep.spaces() if s.state in ("serving", "building")]
     ids = [s.id for s in spaces] or [0]
-    work = any(store.vectors.missing_count(head.namespace, ident) for head in store.chunks.heads() for ident in ids)
+    provider = engine.config.embeddings.provider
+    missing = 0
+    if provider != "none":
+        heads = store.chunks.heads()
+        missing = sum(store.vectors.missing_count(head.namespace, ident) for head in heads for ident in ids)
     lease = store.upkeep.lease(LEASE)
-    busy = lease is not None and lease[1] > micros(engine.clock())
-    providers = {s.space.provider for s in spaces} or {engine.config.embeddings.provider}
-    return Unfinished(work and engine.config.embeddings.provider != "none", busy, providers <= OFFLINE | {"auto"})
+    holder = lease[0] if lease and lease[1] > micros(engine.clock()) else ""
+    return Unfinished(missing, holder, {s.space.provider for s in spaces} | {provider} <= OFFLINE)
 
 
 def is_writable_now(engine: Engine) -> bool:

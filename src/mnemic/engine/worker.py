@@ -101,7 +101,11 @@ class Worker:
             mark = (head.chunk, head.epoch, tuple(s.id for s in spaces))
             if stop() or (self._at_rest.get(head.namespace) == mark and (spaces or not self._can_start())):
                 continue
-            found = [self._chunk(head.namespace), self._judge(head.namespace, spaces)]
+            found = [
+                self._chunk(head.namespace),
+                self._cut(head.namespace, spaces),
+                self._judge(head.namespace, spaces),
+            ]
             found += self._index(head.namespace, spaces)
             report += [p for p in found if p.done or p.left]
             if not self.failure and not any(p.done or p.left for p in found):
@@ -123,6 +127,25 @@ class Worker:
             self._store.chunks.add(namespace, rows, self._lease)
         return Progress("chunk", len(rows), len(events) == self._pace.batch and bool(rows))
 
+    def _cut(self, namespace: str, spaces: list[StoredSpace]) -> Progress:
+        """Pieces of long texts are cut anew where the meaning changes (semantic strategy)."""
+        events = self._store.events.provisional(namespace, 8)
+        if not events:
+            return Progress("cut", 0, False)
+        embedder = self._serving_embedder(spaces)
+        able = embedder if embedder is not None and understands(embedder.space) else None
+        try:
+            rows = [(int(e.seq), chunk) for e in events for chunk in self._analyser.chunks_by_meaning(e, able)]
+        except ModelError as error:
+            self.failure = str(error)
+            return Progress("cut", 0, False)
+        self._store.chunks.replace(namespace, rows, self._lease)
+        return Progress("cut", len(events), True)
+
+    def _serving_embedder(self, spaces: list[StoredSpace]) -> Embedder | None:
+        serving = next((s for s in spaces if s.state == "serving"), None)
+        return self.embedder_of(serving) if serving else self.embedders().serving
+
     def _judge(self, namespace: str, spaces: list[StoredSpace]) -> Progress:
         """Chunks about which nothing has been decided. Topics wait for the vector where one will tell more."""
         raws = self._store.chunks.undecided(namespace, self._pace.batch)
@@ -130,10 +153,10 @@ class Worker:
             return Progress("judge", 0, False)
         said_before = self._store.chunks.saying(namespace, (r.signature for r in raws))
         serving = next((s for s in spaces if s.state == "serving"), None)
-        embedder = self.embedder_of(serving) if serving else self.embedders().serving
+        embedder = self._serving_embedder(spaces)
         about: dict[int, tuple[Topic, ...]] = {}
-        labels = self._labels(namespace)
-        if not understands(embedder):
+        labels = self._store.chunks.labels(namespace)
+        if embedder is None or not understands(embedder.space):
             about = self._judging.about(raws, None, None, labels)
         elif serving is not None:  # judged again: what has its vector need not wait
             held = self._store.vectors.some(namespace, serving.id, (r.id for r in raws))
@@ -147,9 +170,6 @@ class Worker:
             if refused and self._store.vectors.some(namespace, space.id, refused):
                 self._store.vectors.drop(namespace, space.id, refused)
         return Progress("judge", len(raws), len(raws) == self._pace.batch)
-
-    def _labels(self, namespace: str) -> dict[str, str]:
-        return {key: item.label for key, item in self._store.naming.labels(namespace).items()}
 
     def _index(self, namespace: str, spaces: list[StoredSpace]) -> list[Progress]:
         if not spaces:
@@ -167,8 +187,8 @@ class Worker:
         try:
             vectors = self._vectors(namespace, stored, embedder, missing)
             about = {}
-            if understands(embedder) and (stored is None or stored.state == "serving"):
-                about = self._judging.about(missing, vectors, embedder, self._labels(namespace))
+            if understands(embedder.space) and (stored is None or stored.state == "serving"):
+                about = self._judging.about(missing, vectors, embedder, self._store.chunks.labels(namespace))
             self.failure = ""
         except ModelError as error:
             self.failure = str(error)

@@ -1,10 +1,10 @@
 """MiniLM's forward pass over the 8-bit weights of its file, written so that multiplications are done in integers.
 
-The graph in the file turns all weights into floats at loading (0.2 s, 170 MB) and multiplies floats. This one keeps them
-as they are: every row of activations, that is every token, is brought to 7 bits with a scale of its own, multiplied
-exactly in integers, and scaled back. 7 bits, because two products of 7 by 8 bits fit the 16-bit sums of processors
-without dot-product instructions; so all processors give the same. A row knows nothing of its neighbours, hence a text
-has the same vector in every batch.
+The graph in the file turns all weights into floats at loading (0.2 s, 170 MB) and multiplies floats. This one keeps
+them as they are: every row of activations, that is every token, is brought to 7 bits with a scale of its own,
+multiplied exactly in integers, and scaled back. 7 bits, because two products of 7 by 8 bits fit the 16-bit sums of
+processors without dot-product instructions, where 8 by 8 bits would be clipped. A row knows nothing of its neighbours,
+hence a text has the same vector in every batch.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class _Graph:
         self._given = given
         self._nodes: list[Node] = []
         self._constants: dict[str, Array] = {
-            "one": np.float32(1).reshape(()),
-            "step": np.float32(1 / (ZERO - 1)).reshape(()),
-            "tiny": np.float32(1e-12).reshape(()),  # a row of zeros has a scale too
-            "centre": np.float32(ZERO).reshape(()),
-            "zero": np.uint8(ZERO).reshape(()),
+            "one": np.array(1, np.float32),
+            "step": np.array(1 / (ZERO - 1), np.float32),
+            "tiny": np.array(1e-12, np.float32),  # a row of zeros has a scale too
+            "centre": np.array(ZERO, np.float32),
+            "zero": np.array(ZERO, np.uint8),
             "last": np.array([-1], np.int64),
             "first": np.array([0], np.int64),
         }
@@ -65,10 +65,9 @@ class _Graph:
 
     def _embeddings(self) -> str:
         """Words plus positions; only the rows that are asked for become floats."""
-        words, positions = self._given[_NAME + "word_embeddings.weight_q"], self._floats("position_embeddings.weight")
-        words = self._constant("words", words)
+        words = self._constant("words", self._given[_NAME + "word_embeddings.weight_q"])
         scales = self._constant("word_scales", self._given[_NAME + "word_embeddings.weight_scale"])
-        places = self._constant("places", positions + self._given[_NAME + "token_type_embeddings.weight"][0])
+        places = self._constant("places", self._positions() + self._given[_NAME + "token_type_embeddings.weight"][0])
         rows = self._node("Cast", (self._node("Gather", (words, "ids"), "word8"),), "word", to=1)
         row = self._node("Mul", (rows, self._node("Gather", (scales, "ids"), "word_scale")), "word_scaled")
         length = self._node("Shape", ("ids",), "length", start=1, end=2)
@@ -84,9 +83,8 @@ class _Graph:
         biases = [self._given[f"{attention}self.{part}.bias"] for part in ("query", "key", "value")]
         joined = self._multiplied(state, [query, key, value], f"joined{number}")
         parts = tuple(f"{part}{number}" for part in "qkv")
-        self._nodes.append(
-            Node("Split", (joined, self._constant("thirds", np.full(3, WIDTH))), parts, "", (("axis", -1),))
-        )
+        thirds = self._constant("thirds", np.full(3, WIDTH, np.int64))
+        self._nodes.append(Node("Split", (joined, thirds), parts, attributes=(("axis", -1),)))
         bias = self._constant(f"attention_bias{number}", np.concatenate(biases))
         attended = self._own("MultiHeadAttention", (*parts, bias, "mask"), f"attended{number}", num_heads=HEADS)
         mixed = self._multiplied(attended, [output], f"mixed{number}")
@@ -119,9 +117,9 @@ class _Graph:
         weight, bias = self._given[name + ".weight"], self._given[name + ".bias"]
         return self._constant(out + "_gain", weight), self._constant(out + "_shift", bias)
 
-    def _floats(self, name: str) -> npt.NDArray[np.float32]:
-        whole, scale = self._given[f"{_NAME}{name}_q"], self._given[f"{_NAME}{name}_scale"]
-        return whole.astype(np.float32) * scale.astype(np.float32)
+    def _positions(self) -> npt.NDArray[np.float32]:
+        name = _NAME + "position_embeddings.weight"
+        return self._given[name + "_q"].astype(np.float32) * self._given[name + "_scale"].astype(np.float32)
 
     def _constant(self, name: str, array: Array) -> str:
         self._constants[name] = array

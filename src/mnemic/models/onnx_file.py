@@ -132,7 +132,7 @@ def _tensor(message: memoryview) -> Iterator[tuple[str, Array]]:
 
 def _weights(name: str, array: Array) -> list[bytes | memoryview]:
     """The message in two pieces, the second being the array's own memory."""
-    raw = memoryview(array.reshape(-1).view(np.uint8))
+    raw = array.reshape(-1).view(np.uint8).data
     head = b"".join(_number(1, size) for size in array.shape)
     head += _number(2, CODES[array.dtype.type]) + _block(8, name.encode()) + _encoded(9 << 3 | 2) + _encoded(len(raw))
     return [_encoded(5 << 3 | 2) + _encoded(len(head) + len(raw)) + head, raw]

@@ -7,7 +7,7 @@ from mnemic.store.chunks import Chunks, Vectors
 from mnemic.store.driver import Driver
 from mnemic.store.events import Events
 from mnemic.store.indexes import Indexes
-from mnemic.store.naming import Naming
+from mnemic.store.sources import Sources
 from mnemic.store.upkeep import Upkeep
 from mnemic.store.vectors import MakeIndex
 
@@ -21,7 +21,7 @@ class Store:
         self.events = Events(driver)
         self.chunks = Chunks(driver)
         self.vectors = Vectors(driver)
-        self.naming = Naming(driver)
+        self.sources = Sources(driver)
         self.upkeep = Upkeep(driver)
 
     def close(self) -> None:

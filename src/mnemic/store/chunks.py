@@ -159,6 +159,14 @@ class Chunks:
         params = {"namespace": namespace, "topics": json_list(sorted(topics))}
         return [row[0] for row in self._driver.read(namespace, lambda tx: tx.fetch("chunks_of_topics", params))]
 
+    def labels(self, namespace: str) -> dict[str, str]:
+        """key -> label of every topic, as it was written first."""
+        return dict(self._driver.read(namespace, lambda tx: tx.fetch("topic_labels", {"namespace": namespace})))
+
+    def topic_counts(self, namespace: str) -> dict[str, int]:
+        """key -> how many chunks are about it."""
+        return dict(self._driver.read(namespace, lambda tx: tx.fetch("topic_counts", {"namespace": namespace})))
+
     def decide(self, namespace: str, decisions: Sequence[Decision], lease: Lease | None = None) -> None:
         """Errors: LeaseLost."""
 
@@ -191,6 +199,19 @@ class Chunks:
         params = {"namespace": namespace, "limit": limit}
         rows = self._driver.read(namespace, lambda tx: tx.fetch("chunks_archived", params))
         return [Archived(r[0], r[1], r[4], r[5][r[2] : r[3]]) for r in rows]
+
+    def replace(self, namespace: str, rows: Sequence[tuple[int, NewChunk]], lease: Lease | None = None) -> None:
+        """Put chunks in the place of all that these events had. Errors: LeaseLost."""
+
+        def work(tx: Tx) -> None:
+            check_lease(tx, lease)
+            head = _head_locked(tx, namespace)
+            seqs = sorted({seq for seq, _ in rows})
+            tx.execute("chunks_delete", {"namespace": namespace, "seqs": json_list(seqs)})
+            last = add_chunks(tx, namespace, head.chunk + 1, rows)
+            _put_head(tx, Head(namespace, head.seq, last, head.vector, head.epoch + 1))
+
+        self._driver.write(namespace, work)
 
     def add(self, namespace: str, rows: Sequence[tuple[int, NewChunk]], lease: Lease | None = None) -> None:
         """Chunks of events that are in the log but had none (their table was dropped, or a rule changed).

@@ -22,7 +22,7 @@ class NewChunk:
     words: int
     flags: int
     kept: bool
-    decided: bool
+    decided: int  # 0: to be judged; -1: to be cut anew by meaning
     verdict: str
     signature: int
     digest: int
@@ -140,6 +140,12 @@ class Events:
         rows = self._driver.read(namespace, lambda tx: tx.fetch("events_without_chunks", params))
         return [event_of(row) for row in rows]
 
+    def provisional(self, namespace: str, limit: int) -> list[Event]:
+        """Events whose chunks the worker will cut anew by meaning."""
+        params = {"namespace": namespace, "limit": limit}
+        rows = self._driver.read(namespace, lambda tx: tx.fetch("events_provisional", params))
+        return [event_of(row) for row in rows]
+
     def sessions(self, namespace: str, limit: int = 100) -> list[SessionSummary]:
         params = {"namespace": namespace, "limit": limit}
         rows = self._driver.read(namespace, lambda tx: tx.fetch("sessions", params))
@@ -167,7 +173,7 @@ def add_chunks(tx: Tx, namespace: str, first_id: int, rows: Iterable[tuple[int, 
             "words": chunk.words,
             "flags": chunk.flags,
             "kept": int(chunk.kept),
-            "decided": int(chunk.decided),
+            "decided": chunk.decided,
             "verdict": chunk.verdict,
             "signature": chunk.signature,
             "digest": chunk.digest,

@@ -257,7 +257,7 @@ def test_the_background_worker_makes_vectors_without_being_asked(tmp_path: Path)
     embedder, seen = FakeEmbedder(), threading.Event()
     embedder.before = seen.set
     with Memory.open(home=tmp_path, embedder=embedder, settings={"worker.poll_ms": 10_000}) as memory:
-        memory.record("apple")
+        memory.record("We baked an apple pie today")
         assert seen.wait(10)
 
 
@@ -275,13 +275,13 @@ def test_a_closed_memory_says_so_and_closing_twice_is_safe(tmp_path: Path) -> No
 def test_u70_another_dimension_keeps_everything_and_says_what_to_do(tmp_path: Path) -> None:
     old, new = FakeEmbedder(dimension=8, model="old"), FakeEmbedder(dimension=16, model="new")
     with Memory.open(home=tmp_path, embedder=old, settings=QUIET) as memory:
-        memory.record("apple one")
+        memory.record("The first apple was a red one")
         memory.settle()
     with Memory.open(home=tmp_path, embedder=new, settings=QUIET) as memory:
-        memory.record("apple two")
+        memory.record("The second apple was a green one")
         memory.settle()
         answer = memory.recall("apple")
-        assert {h.text for h in answer} == {"apple one", "apple two"}
+        assert {h.text for h in answer} == {"The first apple was a red one", "The second apple was a green one"}
         assert "fake/old/8" in answer.notices[0]
         assert "fake/new/16" in answer.notices[0]
         memory.reindex()

@@ -171,6 +171,20 @@ def test_an_entry_that_lies_about_its_size_is_stopped_there(tmp_path: Path) -> N
     assert "not a readable Word document" in refused(write(tmp_path / "lie.docx", lied))
 
 
+def test_entities_in_a_word_document_are_not_expanded(tmp_path: Path) -> None:
+    word = b'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    levels = b"".join(b'<!ENTITY e%d "%s">' % (n, b"&e%d;" % (n - 1) * 10) for n in range(1, 10))
+    entities = b'<!DOCTYPE w [<!ENTITY e0 "ha"><!ENTITY file SYSTEM "file:///etc/passwd">' + levels + b"]>"
+    text = b"<w:p><w:r><w:t>start</w:t><w:t>&e9;</w:t><w:t>&file;</w:t></w:r></w:p>"
+    body = entities + b"<w:document " + word + b"><w:body>" + text + b"</w:body></w:document>"
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(docx())) as given_, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in given_.namelist():
+            made.writestr(name, body if name == "word/document.xml" else given_.read(name))
+    (found,) = read(write(tmp_path / "laughs.docx", stream.getvalue()))
+    assert isinstance(found, Failure) or found.text == "start"
+
+
 @pytest.mark.parametrize("body", [b"", b"PK\x03\x04", b"not a zip", docx()[:500], docx()[:-30]])
 def test_a_broken_word_document_says_so(tmp_path: Path, body: bytes) -> None:
     assert "Word document" in refused(write(tmp_path / "a.docx", body))
@@ -240,12 +254,36 @@ def test_a_page_without_text_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<!--", "<a", "<a b='", '<a b="', "</", "<![CDATA[", "<div>", "&#1", "<title>", "<nav>", "<li>"]
+    "piece",
+    [
+        "<!--",
+        "<a",
+        "<a b='",
+        '<a b="',
+        "</",
+        "<![CDATA[",
+        "<div>",
+        "&#1",
+        "<title>",
+        "<nav>",
+        "<li>",
+        "<td> x",
+        "<td> ",
+        "<ul><li>x",
+    ],
 )
 def test_a_hostile_page_costs_time_in_proportion(piece: str) -> None:
     page = piece * (1_000_000 // len(piece))
     before = time.process_time()
     _Reader(page, frozenset({"nav"})).read()
+    assert time.process_time() - before < 8
+
+
+@pytest.mark.parametrize("piece", ["<li>x", "<LI>x", "<ul><li>x", "<p>x ", "<td>x", "<b><i>x"])
+def test_a_hostile_page_costs_little_with_the_extra_too(piece: str) -> None:
+    page = (piece * (300_000 // len(piece))).encode()
+    before = time.process_time()
+    extract(Raw("x", "x", "web", "text/html", page), ReadOptions())
     assert time.process_time() - before < 8
 
 

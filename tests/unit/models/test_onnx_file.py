@@ -1,5 +1,6 @@
 """Reading weights from ONNX files and writing graphs around them, against the format's own library."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +32,8 @@ def test_weights_are_read_as_they_were_written() -> None:
 
 @pytest.mark.parametrize("content", [b"\xff" * 40, b"\x3a\xff", b"not an onnx file at all", b"\x3b\x00"])
 def test_what_is_no_such_file_is_refused_or_empty(content: bytes) -> None:
-    try:
+    with contextlib.suppress(ValueError):
         assert weights(content) == {}
-    except ValueError:
-        pass
 
 
 def test_a_written_model_is_valid_and_computes() -> None:

@@ -36,7 +36,7 @@ def report(error: BaseException, *, as_json: bool) -> int:
 def _usage(error: BaseException) -> str:
     context = getattr(error, "ctx", None)
     hint = f"; see `{context.command_path} --help`" if context is not None else ""
-    return str(error.format_message()).rstrip(".") + hint  # type: ignore[attr-defined]
+    return str(error.format_message()).rstrip(".?") + hint  # type: ignore[attr-defined]
 
 
 def _say(kind: str, message: str, code: int, *, as_json: bool) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Optional, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from mnemic.doors.cli.door import Common, Door
 from mnemic.doors.cli.errors import report, stdout_is_gone
@@ -30,7 +31,7 @@ class CommonOptions:
         Optional[Path], typer.Option("--home", help="Where the memory lies, instead of MNEMIC_HOME.")  # noqa: UP045 - Typer
     ] = None
     namespace: Annotated[Optional[str], typer.Option("--namespace", help="Whose memory it is.")] = None  # noqa: UP045
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, help="Logs to stderr; twice for more.")] = 0
+    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Logs to stderr; twice for more.")] = 0
 
 
 def command(app: typer.Typer, name: str, **settings: Any) -> Callable[[Callable[..., Reply]], Callable[..., Reply]]:
@@ -63,7 +64,17 @@ def signature_of(flat: Flat) -> inspect.Signature:
 
 def flat_options(options: type[Any]) -> Flat:
     hints = get_type_hints(options, include_extras=True)
+    for name, hint in hints.items():
+        _name_the_value(name, hint)
     return {item.name: (hints[item.name], _default(item)) for item in fields(options)}
+
+
+def _name_the_value(name: str, hint: Any) -> None:
+    """`--since SINCE` in the help, not `--since <list[str]>`."""
+    for info in getattr(hint, "__metadata__", ()):
+        takes_value = hint.__origin__ not in (bool, Optional[bool]) and not getattr(info, "count", False)  # noqa: UP045
+        if isinstance(info, OptionInfo) and takes_value:
+            info.metavar = info.metavar or name.upper()
 
 
 def _flattened(function: Callable[..., Reply]) -> Callable[..., int]:

@@ -40,7 +40,7 @@ def run_steps(memory: Memory, engine: Engine) -> bool:
 
     try:
         found = unfinished(engine)
-        if not found.work or found.busy:
+        if not found.missing or found.holder:
             return False
         if found.offline and is_writable_now(engine):
             return not memory.settle(STEPS_S)

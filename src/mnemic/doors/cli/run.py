@@ -55,7 +55,7 @@ class _Commands(TyperGroup):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], COMMANDS, n=1)
-            ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {near[0]}?" if near else ""))
+            ctx.fail(f"no such command {args[0]!r}" + (f"; did you mean {near[0]}" if near else ""))
         return super().resolve_command(ctx, args)
 
 

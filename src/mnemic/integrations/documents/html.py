@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from mnemic.errors import InvalidInput
 
 _ENOUGH = 200  # characters; below, the main text was likely not found
+# Beyond these, trafilatura takes minutes (quadratic in list items: 16 s for 8,000 of them); the reader below does not.
+_MAX_TAGS, _MAX_ITEMS = 50_000, 2_000
 _MAX_INDENT = 8  # lists nested deeper are not indented further: that would make a page of `<ul>` quadratic
 _AROUND = frozenset({"nav", "footer", "header", "noscript", "template", "svg", "dialog"})
 _RAW = frozenset({"script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp"})  # hold no tags
@@ -26,6 +28,7 @@ _BLOCKS = frozenset(
 )  # fmt: skip
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _TAG = re.compile(r"""(/?)([a-zA-Z][a-zA-Z0-9:-]*)(?:[\s/](?:[^>"']|"[^"]*"|'[^']*')*+)?>""")
+_ITEM = re.compile(r"<li\b", re.IGNORECASE)
 _LOOSE_TAG = re.compile(r"(/?)([a-zA-Z][a-zA-Z0-9:-]*)[^>]*>")  # with a quote left open
 
 
@@ -43,7 +46,9 @@ def read(page: str) -> tuple[str, str]:
 
 
 def _main_text(page: str) -> str:
-    """The main text by trafilatura, "" without it or when it finds none."""
+    """The main text by trafilatura, "" without it, when it finds none or when the page is too much for it."""
+    if page.count("<") > _MAX_TAGS or len(_ITEM.findall(page)) > _MAX_ITEMS:
+        return ""
     try:
         import trafilatura
         from lxml.etree import LxmlError  # type: ignore[import-untyped, unused-ignore]
@@ -70,6 +75,7 @@ class _Reader:
     around: frozenset[str]
     out: list[str] = field(default_factory=list)
     line: list[str] = field(default_factory=list)  # what is gathered for the block that is open
+    filled: bool = False  # with more than space
     prefix: str = ""
     title: list[str] = field(default_factory=list)
     heading: str = ""  # the first h1
@@ -113,6 +119,7 @@ class _Reader:
             self.title.append(text)
         elif not self.raw and not self.skipped:
             self.line.append(text)
+            self.filled = self.filled or bool(text.strip())
 
     def _open(self, name: str) -> None:
         if name in _RAW:
@@ -127,12 +134,12 @@ class _Reader:
         elif name == "li":
             self._flush("  " * min(self.lists - 1, _MAX_INDENT) + "- ")
         elif name in ("td", "th"):
-            self.line.append(" | " if "".join(self.line).strip() else "")
+            self.line.append(" | " if self.filled else "")
         elif name in _BLOCKS or name in ("br", "tr", "pre"):
             self._block(name)
 
     def _block(self, name: str) -> None:
-        kept = self.prefix if self.prefix.endswith("- ") and not "".join(self.line).strip() else ""
+        kept = self.prefix if self.prefix.endswith("- ") and not self.filled else ""
         self._flush("> " if name == "blockquote" else kept)  # `<li><p>` is still the item
         self.lists += name in ("ul", "ol")
         self.pre += name == "pre"
@@ -153,6 +160,7 @@ class _Reader:
         """Ends the open block; the next one begins with `prefix`."""
         text = "".join(self.line)
         self.line.clear()
+        self.filled = False
         text = _unescaped(text).strip("\n").rstrip() if self.pre else _one_line(text)
         if text.strip():
             if self.prefix == "# " and not self.heading:

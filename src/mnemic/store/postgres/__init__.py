@@ -15,11 +15,10 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import psycopg
 from psycopg import sql
-from psycopg.abc import Query
 
 from mnemic.config import StoreConfig
 from mnemic.errors import StorageError
@@ -43,19 +42,26 @@ class PostgresTx:
         self._queries = named_queries("postgres.sql")
 
     def fetch(self, query: str, params: Params | None = None) -> list[Row]:
-        return self.fetch_composed(cast(Query, self._queries[query]), params)
+        return self.fetch_composed(self._queries[query], params)
 
     def execute(self, query: str, params: Params | None = None) -> int:
-        return max(0, self._connection.execute(cast(Query, self._queries[query]), _bound(params)).rowcount)
+        return max(0, self._connection.execute(self._queries[query], _bound(params)).rowcount)
 
     def execute_many(self, query: str, rows: Iterable[Params]) -> None:
-        with self._connection.cursor() as cursor:
-            cursor.executemany(cast(Query, self._queries[query]), [_bound(row) for row in rows])
+        text, bound = self._queries[query], [_bound(row) for row in rows]
+        if not bound:
+            return
+        if "unnest(" in text:
+            columns = {name: [row[name] for row in bound] for name in bound[0]}
+            self._connection.execute(text, columns)
+        else:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(text, bound)
 
     def scope(self, namespace: str) -> None:
         self._connection.execute(SESSION["scope"], {"namespace": namespace})
 
-    def fetch_composed(self, query: Query, params: Params | None = None) -> list[Row]:
+    def fetch_composed(self, query: str | sql.SQL | sql.Composed, params: Params | None = None) -> list[Row]:
         """For the one index whose SQL must hold its dimension as a literal (`store/vectors/pgvector.py`)."""
         return self._connection.execute(query, _bound(params), binary=True).fetchall()
 
@@ -80,6 +86,7 @@ class PostgresDriver:
         self._pool = Pool(self.address, config.readers + 2, config.busy_timeout_ms / 1000)
         self._preparing = threading.Lock()
         self._prepared = False
+        self._alone: set[Connection] = set()
 
     # -- transactions
 
@@ -160,10 +167,14 @@ class PostgresDriver:
 
     # -- keeping
 
-    def alone(self, statement: sql.Composable) -> None:
+    def alone(self, statement: sql.Composed) -> None:
         """Run a statement that no transaction may hold (CREATE INDEX CONCURRENTLY), on a connection of its own."""
         with translated(self.address), self.address.connect(round(self._config.busy_timeout_ms / 1000)) as connection:
-            connection.execute(statement)
+            self._alone.add(connection)
+            try:
+                connection.execute(statement)
+            finally:
+                self._alone.discard(connection)
 
     def backup(self, target: str) -> None:
         raise StorageError(
@@ -187,8 +198,8 @@ class PostgresDriver:
         with translated(self.address), self._pool.connection() as connection:
             rows = connection.execute(SESSION["bypasses"]).fetchall()
         return [
-            f"role {row[0]!r} bypasses row-level security: namespaces are kept apart by the queries alone; connect as a "
-            "role that is no superuser and has no BYPASSRLS"
+            f"role {row[0]!r} bypasses row-level security: namespaces are kept apart by the queries alone; connect as "
+            "a role that is no superuser and has no BYPASSRLS"
             for row in rows
         ]
 
@@ -198,6 +209,8 @@ class PostgresDriver:
             return int(str(connection.execute(SESSION["size"]).fetchall()[0][0]))
 
     def close(self) -> None:
+        for connection in tuple(self._alone):
+            connection.cancel_safe()
         self._pool.close()
 
 

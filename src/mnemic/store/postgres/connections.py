@@ -9,24 +9,29 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Iterator, Mapping
-from typing import cast
+from collections.abc import Iterator
 
 import numpy as np
 import psycopg
-from psycopg.abc import Query
 from psycopg.adapt import Dumper, Loader
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Format, TransactionStatus
+from psycopg.types import TypeInfo
 
 from mnemic.errors import ConfigError, StorageError, StorageLocked
 from mnemic.store.driver import Params, named_queries
 
 Connection = psycopg.Connection[tuple[object, ...]]
-SESSION = cast(Mapping[str, Query], named_queries("postgres_session.sql"))
+SESSION = named_queries("postgres_session.sql")
 
 # A network that swallows packets must show as a lost connection, not as silence.
-_KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
+_NETWORK: dict[str, str | int] = {
+    "application_name": "mnemic",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
 
 
 class Half(bytes):
@@ -81,14 +86,11 @@ class Address:
 
     def connect(self, timeout_s: int) -> Connection:
         """A new connection. Errors: psycopg.Error."""
-        given = {k: v for k, v in _KEEPALIVE.items() if k not in self._parts}
-        given |= {"application_name": "mnemic"} if "application_name" not in self._parts else {}
+        given = {name: value for name, value in _NETWORK.items() if name not in self._parts}
         connection = psycopg.connect(
-            self._url,
+            make_conninfo(self._url, connect_timeout=timeout_s, **given),
             autocommit=True,  # the driver says BEGIN and COMMIT itself
             prepare_threshold=None,  # a prepared statement lives in one session; a transaction pooler changes sessions
-            connect_timeout=timeout_s,
-            **given,
         )
         learn_halfvec(connection)
         return connection
@@ -96,11 +98,11 @@ class Address:
 
 def learn_halfvec(connection: Connection) -> None:
     """Bind and read halfvec as float16 bytes on this connection, once its extension is there."""
-    row = connection.execute(SESSION["halfvec"]).fetchone()
-    if row and row[0]:
-        oid = int(str(row[0]))
-        connection.adapters.register_dumper(Half, type("HalfDumper", (HalfDumper,), {"oid": oid}))
-        connection.adapters.register_loader(oid, HalfLoader)
+    oid, array_oid = connection.execute(SESSION["halfvec"]).fetchall()[0]
+    if oid is not None:
+        TypeInfo("halfvec", int(str(oid)), int(str(array_oid))).register(connection)
+        connection.adapters.register_dumper(Half, type("HalfDumper", (HalfDumper,), {"oid": int(str(oid))}))
+        connection.adapters.register_loader(int(str(oid)), HalfLoader)
 
 
 @contextlib.contextmanager

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import cast
 
 from psycopg import errors as pg
-from psycopg.abc import Query
 
 from mnemic.errors import StorageError, StorageReadOnly
 from mnemic.store.driver import migrations
@@ -78,7 +76,7 @@ def _changing(connection: Connection) -> Iterator[None]:
 
 def _run(connection: Connection, script: str, address: Address) -> None:
     try:
-        connection.execute(cast(Query, script))
+        connection.execute(script)
     except pg.InsufficientPrivilege as error:
         raise StorageReadOnly(
             f"role {address.role!r} may not make tables in the {address}: GRANT CREATE ON SCHEMA public TO that role, "

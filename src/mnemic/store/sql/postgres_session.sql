@@ -29,7 +29,7 @@ ROLLBACK
 SELECT set_config('mnemic.namespace', %(namespace)s, true)
 
 -- name: halfvec
-SELECT to_regtype('halfvec')::oid
+SELECT to_regtype('halfvec')::oid, to_regtype('halfvec[]')::oid
 
 -- name: state
 SELECT to_regclass('meta') IS NOT NULL, to_regclass('events') IS NOT NULL,

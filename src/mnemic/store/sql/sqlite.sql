@@ -82,6 +82,12 @@ WHERE namespace = :namespace AND kind NOT IN ('marker', 'edit') AND trim(text) !
   AND NOT EXISTS (SELECT 1 FROM chunks AS c WHERE c.namespace = e.namespace AND c.seq = e.seq)
 ORDER BY seq LIMIT :limit
 
+-- name: events_provisional
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events WHERE namespace = :namespace AND seq IN (
+    SELECT seq FROM chunks WHERE namespace = :namespace AND decided = -1 ORDER BY id LIMIT :limit)
+ORDER BY seq
+
 -- name: sessions
 SELECT session, min(seq), max(seq), count(*), min(at), max(at) FROM events
 WHERE namespace = :namespace AND session IS NOT NULL GROUP BY session ORDER BY max(seq) DESC LIMIT :limit
@@ -96,6 +102,9 @@ INSERT INTO chunks (namespace, id, seq, start, stop, words, flags, kept, decided
                     archived, terms)
 VALUES (:namespace, :id, :seq, :start, :stop, :words, :flags, :kept, :decided, :verdict, NULL, :signature, :digest, '',
         :terms)
+
+-- name: chunks_delete
+DELETE FROM chunks WHERE namespace = :namespace AND seq IN (SELECT value FROM json_each(:seqs))
 
 -- name: chunks_after
 SELECT c.id, c.seq, c.words, c.flags, c.terms, e.session, e.role, e.actor, e.kind, e.channel, e.project, e.at
@@ -173,14 +182,10 @@ WHERE namespace = :namespace AND topic IN (SELECT value FROM json_each(:topics))
 SELECT topic, count(*) FROM chunk_topics WHERE namespace = :namespace GROUP BY topic ORDER BY topic
 
 -- name: topic_labels
-SELECT key, label, into_key FROM topics WHERE namespace = :namespace ORDER BY key
-
--- name: topic_label_put
-INSERT INTO topics (namespace, key, label, into_key) VALUES (:namespace, :key, :label, :into_key)
-ON CONFLICT (namespace, key) DO UPDATE SET label = excluded.label, into_key = excluded.into_key
+SELECT key, label FROM topics WHERE namespace = :namespace ORDER BY key
 
 -- name: topic_label_new
-INSERT INTO topics (namespace, key, label, into_key) VALUES (:namespace, :key, :label, '') ON CONFLICT DO NOTHING
+INSERT INTO topics (namespace, key, label) VALUES (:namespace, :key, :label) ON CONFLICT DO NOTHING
 
 -- name: vector_put
 INSERT INTO vectors (namespace, space, chunk, number, vector)

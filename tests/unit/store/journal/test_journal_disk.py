@@ -42,7 +42,7 @@ class Disk(apsw.VFS):
         self.before = apsw.vfs_names()[0]
         super().__init__("disk", self.before, makedefault=True)
 
-    def xOpen(self, name: object, flags: list[int]) -> DiskFile:
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> DiskFile:
         return DiskFile(self, name, flags)
 
     def xGetLastError(self) -> tuple[int, str]:
@@ -58,7 +58,7 @@ class Disk(apsw.VFS):
 
 
 class DiskFile(apsw.VFSFile):
-    def __init__(self, disk: Disk, name: object, flags: list[int]) -> None:
+    def __init__(self, disk: Disk, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
         self.disk = disk
         self.kind = "wal" if flags[0] & apsw.SQLITE_OPEN_WAL else "db"
         super().__init__(disk.before, name, flags)

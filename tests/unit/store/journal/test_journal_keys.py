@@ -29,7 +29,7 @@ ENTRY = Entry(b"i" * 16, "home", b"d" * 32, b"body")
 class Safe(KeyringBackend):
     """A keyring as a desktop has one."""
 
-    priority = 5  # type: ignore[assignment]
+    priority = 5
 
     def __init__(self) -> None:
         self.held: dict[tuple[str, str], str] = {}
@@ -120,7 +120,8 @@ def test_a_later_start_does_not_import_keyring_for_a_key_in_a_file(tmp_path: Pat
     assert source(tmp_path, "file") == "file"
     script = (
         "import sys, uuid, pathlib; from mnemic.store.journal import Journal;"
-        "j = Journal.open(pathlib.Path(sys.argv[1]), uuid.UUID(int=1)); print(j.head(), 'keyring' in sys.modules); j.close()"
+        "j = Journal.open(pathlib.Path(sys.argv[1]), uuid.UUID(int=1));"
+        "print(j.head(), 'keyring' in sys.modules); j.close()"
     )
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout == "1 False\n"

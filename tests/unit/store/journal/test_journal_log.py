@@ -170,24 +170,6 @@ def test_a_writer_that_never_lets_go_is_reported_after_the_bounded_wait(tmp_path
         assert journal.submit(entry(1)).result() == 1
 
 
-def test_the_queue_is_bounded(tmp_path: Path) -> None:
-    with Journal.open(tmp_path, STORE, "file", busy_timeout_s=0.3) as journal:
-        blocker = apsw.Connection(str(journal.path))
-        blocker.execute("BEGIN IMMEDIATE")
-        waiting = [journal.submit(entry(1))]
-        while not waiting[0].running():
-            pass
-        waiting += [journal.submit(entry(n)) for n in range(2, 2_002)]
-        with pytest.raises(StorageLocked, match="2000 events already wait"):
-            for n in range(2_002, 4_000):
-                waiting.append(journal.submit(entry(n)))
-        blocker.execute("ROLLBACK")
-        blocker.close()
-        answered = [future.exception(timeout=30) for future in waiting]
-        assert {type(error) for error in answered} <= {type(None), StorageLocked}
-        assert journal.head() == answered.count(None)
-
-
 def test_an_empty_anchor_and_the_head_both_check(journal: Journal) -> None:
     journal.check(Anchor(0, b""))
     journal.append([entry(n) for n in range(1, 6)])

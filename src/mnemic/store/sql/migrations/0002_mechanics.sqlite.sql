@@ -1,8 +1,8 @@
 -- What can be thrown away and derived from the events again. Also run when these tables are found missing.
 
 -- Characters start..stop of the text of event `seq`. `terms`: the forward index (store/arrays.py).
--- `kept`: whether it gets a vector and may surface by itself; keyword search covers every chunk. `decided`: whether that
--- has been judged with what is known about its meaning; `verdict`: the parts of the judgement (engine/judging.py).
+-- `kept`: whether it gets a vector and may surface by itself; keyword search covers every chunk. `decided`: 1 when
+-- that has been judged, 0 when not yet, -1 for a piece that the worker will cut anew by meaning; `verdict`: the parts of the judgement (engine/judging.py).
 -- `same_as`: the chunk that says the same and was there first. `signature`: hash of what it says, 0 for nothing;
 -- `digest`: hash of the text its vector is made from. `archived`: why hygiene took it out of the index, '' if it did not.
 CREATE TABLE IF NOT EXISTS chunks (
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS chunks (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS chunks_by_event ON chunks (namespace, seq, id);
 CREATE INDEX IF NOT EXISTS chunks_by_signature ON chunks (namespace, signature);
-CREATE INDEX IF NOT EXISTS chunks_undecided ON chunks (namespace, id) WHERE decided = 0;
+CREATE INDEX IF NOT EXISTS chunks_undecided ON chunks (namespace, id) WHERE decided <= 0;
 
 -- What a chunk is about; `topic` is the key of a topic (domain/topics.py).
 CREATE TABLE IF NOT EXISTS chunk_topics (
@@ -36,6 +36,14 @@ CREATE TABLE IF NOT EXISTS chunk_topics (
     PRIMARY KEY (namespace, topic, chunk)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS topics_of_chunk ON chunk_topics (namespace, chunk);
+
+-- How a topic was written first. What people rename or merge are events (engine/topics.py).
+CREATE TABLE IF NOT EXISTS topics (
+    namespace TEXT NOT NULL,
+    key       TEXT NOT NULL,
+    label     TEXT NOT NULL,
+    PRIMARY KEY (namespace, key)
+) STRICT, WITHOUT ROWID;
 
 -- `number` is the head's `vector` counter at the time of writing, so that readers ask only for what is new.
 CREATE TABLE IF NOT EXISTS vectors (

@@ -1,5 +1,4 @@
--- What a person keeps on purpose, and the names they give to topics. Both follow from events; see engine/sources.py and
--- engine/topics.py.
+-- What a person keeps on purpose (engine/sources.py).
 
 -- A document, or a named span of the log. `digest`: of the text that was last read there; `version`: how often it changed.
 CREATE TABLE sources (
@@ -18,12 +17,3 @@ CREATE TABLE sources (
     PRIMARY KEY (namespace, id)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX sources_by_uri ON sources (namespace, uri) WHERE uri != '';
-
--- The name a topic is shown by, and the topic it was merged into ('' for none).
-CREATE TABLE topics (
-    namespace TEXT NOT NULL,
-    key       TEXT NOT NULL,
-    label     TEXT NOT NULL,
-    into_key  TEXT NOT NULL,
-    PRIMARY KEY (namespace, key)
-) STRICT, WITHOUT ROWID;

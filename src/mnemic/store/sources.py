@@ -1,4 +1,4 @@
-"""Topics as a namespace names them, and sources: what a person keeps or says on purpose beside the log."""
+"""Documents and named spans of the log that a person chose to keep."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from mnemic.store.codec import moment
-from mnemic.store.driver import Driver, Tx
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """How a topic is shown, and the key of the topic it was merged into ("" for none)."""
-
-    key: str
-    label: str
-    into: str
+from mnemic.store.driver import Driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +31,15 @@ class StoredSource:
         return moment(self.created_at)
 
 
-class Naming:
+class Sources:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
-    def labels(self, namespace: str) -> dict[str, Label]:
-        """Every topic that was ever named, by key."""
-        rows = self._driver.read(namespace, lambda tx: tx.fetch("topic_labels", {"namespace": namespace}))
-        return {row[0]: Label(*row) for row in rows}
-
-    def counts(self, namespace: str) -> dict[str, int]:
-        """key -> chunks about it."""
-        rows = self._driver.read(namespace, lambda tx: tx.fetch("topic_counts", {"namespace": namespace}))
-        return {row[0]: row[1] for row in rows}
-
-    def name(self, namespace: str, labels: list[Label]) -> None:
-        def work(tx: Tx) -> None:
-            for item in labels:
-                params = {"namespace": namespace, "key": item.key, "label": item.label, "into_key": item.into}
-                tx.execute("topic_label_put", params)
-
-        self._driver.write(namespace, work)
-
-    def sources(self, namespace: str) -> list[StoredSource]:
+    def all(self, namespace: str) -> list[StoredSource]:
         rows = self._driver.read(namespace, lambda tx: tx.fetch("sources", {"namespace": namespace}))
         return [StoredSource(UUID(bytes=bytes(row[0])), *row[1:]) for row in rows]
 
-    def put_source(self, namespace: str, source: StoredSource) -> None:
+    def put(self, namespace: str, source: StoredSource) -> None:
         params = {
             "namespace": namespace,
             "id": source.id.bytes,
