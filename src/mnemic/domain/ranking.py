@@ -133,6 +133,17 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
+class Blend:
+    """Chunks in their context, ready for `cosine`: w = sum of parts * (matrix[rows] - mean), itself and neighbours."""
+
+    matrix: Floats  # (M, D)
+    mean: Floats  # (D,) as much of it as is taken off
+    rows: tuple[Ints, Ints, Ints]  # each (N,): of the chunk, of the one before, of the one after; any where part is 0
+    parts: tuple[Floats, Floats, Floats]  # each (N,)
+    whole: bool  # all chunks, so all vectors are read
+
+
+@dataclass(frozen=True, slots=True)
 class Arms:
     """The scores of both arms, for the same chunks in the same order."""
 
@@ -275,52 +286,56 @@ def centre(matrix: Floats, row: Ints, mean: Floats, dots: tuple[Floats, Floats])
 def dense(query: Floats, vectors: Vectors, view: View, weights: Weights, rows: Ints | None = None) -> Floats:
     """Cosine of the centred question with each centred chunk in its context, -1 to 1; 0 for a chunk without vector.
 
-    u = unit(v - m), w_i = unit(u_i + sum_j A_ij u_j), m = centring * mean; the answer is w_i . unit(query - m). No w is
-    ever made: all follows from v . query, v . mean and the stored dots. `query` (D,) is a unit vector. With `rows`,
-    only their vectors and their neighbours' are read; without, all.
+    u = unit(v - m), w_i = unit(u_i + sum_j A_ij u_j), m = centring * mean; the answer is w_i . unit(query - m). `query`
+    (D,) is a unit vector. With `rows`, only their vectors and their neighbours' are read; without, all.
     """
-    size = len(view.chunks.words)
-    if not len(vectors.matrix) or not query.any():
-        return np.zeros(size if rows is None else len(rows), np.float32)
+    return cosine(query, blend(vectors, view, weights, rows))
+
+
+def blend(vectors: Vectors, view: View, weights: Weights, rows: Ints | None = None) -> Blend:
+    """All of `dense` but the question: worth keeping as long as chunks and vectors stay the same.
+
+    No w is ever made: |u_i + sum_j A_ij u_j| follows from v . mean and the stored dots.
+    """
     at: Rows = slice(None) if rows is None else rows
-    before, after, row = view.chunks.before[at], view.chunks.after[at], vectors.row
+    chunks, row, size = view.chunks, vectors.row, len(view.chunks.words)
     share = np.float32(weights.centring * size / (size + weights.centring_prior))
     mean, toward = vectors.mean * share, vectors.to_mean * share
     square = np.float32(mean @ mean)
-    asked = _unit(query - mean)
     radius = np.sqrt(np.maximum(1 - 2 * toward + square, 0))  # |v - m|
     radius = np.where(radius > 1e-3, radius, np.float32(np.inf))  # at the mean itself there is no direction
-    dots = _dots(vectors, asked, None if rows is None else (rows, before, after))
-    dots = ((dots - mean @ asked) / radius).astype(np.float32)  # u . asked
-    i, b, a = row[at], row[before], row[after]
-    lend_b = np.where((before >= 0) & (b >= 0), view.from_before[at], np.float32(0))
-    lend_a = np.where((after >= 0) & (a >= 0), view.from_after[at], np.float32(0))
+    i, b, a = row[at], row[chunks.before[at]], row[chunks.after[at]]
+    lend_b = np.where((chunks.before[at] >= 0) & (b >= 0), view.from_before[at], np.float32(0))
+    lend_a = np.where((chunks.after[at] >= 0) & (a >= 0), view.from_after[at], np.float32(0))
 
     def angle(dot: Floats, x: Ints, y: Ints) -> Floats:  # u_x . u_y, from v_x . v_y
         return np.asarray((dot - toward[x] - toward[y] + square) / (radius[x] * radius[y]), np.float32)
 
     squared = 1 + lend_b**2 + lend_a**2
-    squared += 2 * lend_b * angle(vectors.dot_after[before], i, b)
+    squared += 2 * lend_b * angle(vectors.dot_after[chunks.before[at]], i, b)
     squared += 2 * lend_a * angle(vectors.dot_after[at], i, a)
     squared += 2 * lend_a * lend_b * angle(vectors.dot_around[at], b, a)
-    total = dots[i] + lend_b * dots[b] + lend_a * dots[a]
-    return np.where(i >= 0, total / np.sqrt(np.maximum(squared, 1e-9)), np.float32(0)).astype(np.float32)
+    scale = np.where(i >= 0, 1 / np.sqrt(np.maximum(squared, 1e-9)), 0).astype(np.float32)
+    parts = (scale / radius[i], scale * lend_b / radius[b], scale * lend_a / radius[a])
+    return Blend(vectors.matrix, mean, (i, b, a), parts, whole=rows is None)
 
 
-def _unit(vector: Floats) -> Floats:
-    length = max(float(np.linalg.norm(vector)), 1e-9)
-    return np.asarray(vector / length, np.float32)
-
-
-def _dots(vectors: Vectors, asked: Floats, chunks: tuple[Ints, ...] | None) -> Floats:
-    """(M,) v . asked; of these chunks only, where given."""
-    if chunks is None:
-        return np.asarray(vectors.matrix @ asked, np.float32)
-    need = np.unique(np.concatenate([vectors.row[some[some >= 0]] for some in chunks]))
-    need = need[need >= 0]
-    dots: Floats = np.zeros(len(vectors.matrix), np.float32)
-    dots[need] = vectors.matrix[need] @ asked
-    return dots
+def cosine(query: Floats, blended: Blend) -> Floats:
+    """What `dense` answers, for the chunks blended: one product with the vectors and three look-ups a chunk."""
+    matrix, mean = blended.matrix, blended.mean
+    if not query.any():
+        return np.zeros_like(blended.parts[0])
+    asked = query - mean
+    asked = np.asarray(asked / max(float(np.linalg.norm(asked)), 1e-9), np.float32)
+    if blended.whole:
+        dots = matrix @ asked
+    else:
+        need = np.unique(np.concatenate(blended.rows))
+        dots = np.zeros(len(matrix), np.float32)
+        dots[need] = matrix[need] @ asked
+    dots = dots - np.float32(mean @ asked)
+    terms = [part * dots[row] for part, row in zip(blended.parts, blended.rows, strict=True)]
+    return np.asarray(terms[0] + terms[1] + terms[2], np.float32)
 
 
 def fuse(question: Question, view: View, weights: Weights, arms: Arms, rows: Ints | None = None) -> Scores:

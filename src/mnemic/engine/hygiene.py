@@ -75,13 +75,11 @@ def audit(candidates: Sequence[Candidate]) -> Draft:
     """The entry of the log that says what was taken out."""
     counts = Counter(c.reason for c in candidates)
     told = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
-    data = {"verb": "hygiene", "chunks": [c.chunk for c in candidates], "reasons": dict(counts)}
-    return Draft(
-        f"hygiene took {len(candidates)} chunks out of the index: {told}",
-        kind=Kind.EDIT.value,
-        channel="edit",
-        data=data,
-    )
+    chunks: list[JsonValue] = [c.chunk for c in candidates]
+    reasons: dict[str, JsonValue] = dict(counts)
+    data: dict[str, JsonValue] = {"verb": "hygiene", "chunks": chunks, "reasons": reasons}
+    text = f"hygiene took {len(candidates)} chunks out of the index: {told}"
+    return Draft(text, kind=Kind.EDIT.value, channel="edit", data=data)
 
 
 def _loose(engine: Engine, namespace: str, state: State) -> list[int]:

@@ -177,7 +177,8 @@ def _hits(store: Store, namespace: str, state: State, query: Query, scored: Scor
             continue
         first = placed.get(place.same_as, place) if place.same_as is not None else place
         if first.seq in best:
-            others.setdefault(first.seq, []).append(ChunkId(ident))
+            if ident != best[first.seq][1].id:
+                others.setdefault(first.seq, []).append(ChunkId(ident))
         elif len(best) < query.k:
             best[first.seq] = (position, first)
             if first is not place:

@@ -101,10 +101,16 @@ class Snapshot:
 
     def index_of(self, ids: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Indices of chunk ids; those unknown here are left out."""
+        at = self.places(ids)
+        return at[at >= 0]
+
+    def places(self, ids: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Index of each chunk id, -1 where it is unknown here."""
         wanted = np.asarray(ids, np.int64)
-        at = np.searchsorted(self.ids, wanted)
-        at = np.where(at < len(self.ids), at, 0)
-        return at[self.ids[at] == wanted] if len(self.ids) else np.zeros(0, np.int64)
+        if not len(self.ids):
+            return np.full(len(wanted), -1, np.int64)
+        at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
+        return np.where(self.ids[at] == wanted, at, -1)
 
 
 class Arrays:

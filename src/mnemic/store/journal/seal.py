@@ -143,10 +143,7 @@ class Seal:
                 raise JournalDamaged(
                     f"journal event {row.seq} was altered or is damaged; run `mnemic doctor`"
                 ) from error
-        entry = _unpack(row, plain)
-        if self.tag(entry.namespace) != row.ns:
-            raise JournalDamaged(f"journal event {row.seq} lies in another namespace; run `mnemic doctor`")
-        return entry
+        return _unpack(row, plain)
 
     def _aad(self, row: Stored) -> bytes:
         return _AAD.pack(SEALED if row.nonce else PLAIN, self._store, row.kid, row.seq, row.id, row.ns)

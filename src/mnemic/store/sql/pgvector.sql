@@ -15,6 +15,9 @@ WHERE space = {space}
 -- name: hnsw_drop
 DROP INDEX CONCURRENTLY IF EXISTS {index}
 
+-- name: statistics
+ANALYZE vectors
+
 -- name: nearest_by_index
 SELECT chunk FROM vectors
 WHERE namespace = %(namespace)s AND space = {space} AND (%(ids)b::bigint[] IS NULL OR chunk = ANY (%(ids)b::bigint[]))

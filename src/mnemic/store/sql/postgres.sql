@@ -1,6 +1,8 @@
 -- Named queries, PostgreSQL. `sql/sqlite.sql` holds the same names. Times are microseconds since 1970 in UTC.
 -- Lists come as JSON text in both dialects. A statement with unnest(...) is for `execute_many`: each parameter is the
--- array of that column, sent in binary, which costs a quarter of a statement a row. `store/postgres/` gives every transaction its namespace.
+-- array of that column, sent in binary, which costs a quarter of a statement a row.
+-- Look-ups of a list are LATERAL with OFFSET 0: a look-up in the index for each, whatever the planner believes of a
+-- table that was filled a moment ago and has no statistics yet. `store/postgres/` gives every transaction its namespace.
 
 -- name: meta
 SELECT value FROM meta WHERE key = %(key)s
@@ -39,8 +41,9 @@ INSERT INTO anchors (journal, seq, chain) VALUES (%(journal)s, 0, ''::bytea) ON 
 UPDATE anchors SET seq = %(seq)s, chain = %(chain)s WHERE journal = %(journal)s
 
 -- name: digests
-SELECT id, digest, seq FROM events
-WHERE namespace = %(namespace)s AND id IN (SELECT decode(value, 'hex') FROM json_array_elements_text(%(ids)s::json))
+SELECT e.id, e.digest, e.seq
+FROM (SELECT DISTINCT decode(value, 'hex') AS id FROM json_array_elements_text(%(ids)s::json)) AS wanted, LATERAL (
+    SELECT id, digest, seq FROM events WHERE namespace = %(namespace)s AND id = wanted.id OFFSET 0) AS e
 
 -- name: event_put
 INSERT INTO events (namespace, seq, id, kind, text, session, channel, role, actor, project, at, recorded_at,
@@ -58,8 +61,10 @@ VALUES (%(namespace)s, %(id)s, %(digest)s, %(reason)s, %(at)s, %(body)s) ON CONF
 SELECT count(*) FROM quarantine WHERE namespace = %(namespace)s
 
 -- name: events_by_seq
-SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
-FROM events WHERE namespace = %(namespace)s AND seq IN (SELECT value::bigint FROM json_array_elements_text(%(seqs)s::json))
+SELECT e.*
+FROM (SELECT DISTINCT value::bigint AS seq FROM json_array_elements_text(%(seqs)s::json)) AS wanted, LATERAL (
+    SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+    FROM events WHERE namespace = %(namespace)s AND seq = wanted.seq OFFSET 0) AS e
 
 -- name: event_by_id
 SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
@@ -119,8 +124,9 @@ FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
 WHERE c.namespace = %(namespace)s AND c.id > %(after)s AND c.archived = '' ORDER BY c.id
 
 -- name: chunks_by_id
-SELECT c.id, c.seq, c.start, c.stop, c.same_as FROM chunks AS c
-WHERE c.namespace = %(namespace)s AND c.id IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
+SELECT c.*
+FROM (SELECT DISTINCT value::bigint AS id FROM json_array_elements_text(%(ids)s::json)) AS wanted, LATERAL (
+    SELECT id, seq, start, stop, same_as FROM chunks WHERE namespace = %(namespace)s AND id = wanted.id OFFSET 0) AS c
 
 -- name: chunk
 SELECT id, seq, start, stop, words, flags, kept, decided, verdict, same_as, archived
@@ -152,9 +158,11 @@ WHERE namespace = %(namespace)s AND id = %(id)s
 
 -- name: chunks_saying
 SELECT c.signature, c.id, c.start, c.stop, e.text
-FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
-WHERE c.namespace = %(namespace)s AND c.kept = 1 AND c.archived = '' AND c.same_as IS NULL
-  AND c.signature IN (SELECT value::bigint FROM json_array_elements_text(%(signatures)s::json))
+FROM (SELECT DISTINCT value::bigint AS signature FROM json_array_elements_text(%(signatures)s::json)) AS wanted, LATERAL (
+    SELECT namespace, id, seq, start, stop, signature FROM chunks
+    WHERE namespace = %(namespace)s AND signature = wanted.signature AND kept = 1 AND archived = '' AND same_as IS NULL
+    OFFSET 0) AS c
+JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
 ORDER BY c.id
 
 -- name: chunks_undecide
@@ -179,8 +187,11 @@ DELETE FROM chunk_topics
 WHERE namespace = %(namespace)s AND chunk IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
 
 -- name: topics_of_chunks
-SELECT chunk, topic, confidence FROM chunk_topics
-WHERE namespace = %(namespace)s AND chunk IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json)) ORDER BY chunk, confidence DESC, topic
+SELECT t.*
+FROM (SELECT DISTINCT value::bigint AS id FROM json_array_elements_text(%(ids)s::json)) AS wanted, LATERAL (
+    SELECT chunk, topic, confidence FROM chunk_topics
+    WHERE namespace = %(namespace)s AND chunk = wanted.id OFFSET 0) AS t
+ORDER BY t.chunk, t.confidence DESC, t.topic
 
 -- name: chunks_of_topics
 SELECT DISTINCT chunk FROM chunk_topics
@@ -207,14 +218,18 @@ WHERE namespace = %(namespace)s AND space = %(space)s AND (number, chunk) > (%(n
 ORDER BY number, chunk LIMIT %(limit)s
 
 -- name: vectors_by_chunk
-SELECT chunk, vector FROM vectors
-WHERE namespace = %(namespace)s AND space = %(space)s AND chunk IN (SELECT value::bigint FROM json_array_elements_text(%(ids)s::json))
+SELECT v.*
+FROM (SELECT DISTINCT value::bigint AS id FROM json_array_elements_text(%(ids)s::json)) AS wanted, LATERAL (
+    SELECT chunk, vector FROM vectors
+    WHERE namespace = %(namespace)s AND space = %(space)s AND chunk = wanted.id OFFSET 0) AS v
 
 -- name: vectors_by_digest
-SELECT c.digest, max(c.id) FROM chunks AS c
+SELECT c.digest, max(c.id)
+FROM (SELECT DISTINCT value::bigint AS signature FROM json_array_elements_text(%(signatures)s::json)) AS wanted, LATERAL (
+    SELECT namespace, id, digest FROM chunks
+    WHERE namespace = %(namespace)s AND signature = wanted.signature OFFSET 0) AS c
 JOIN vectors AS v ON v.namespace = c.namespace AND v.space = %(space)s AND v.chunk = c.id
-WHERE c.namespace = %(namespace)s AND c.signature IN (SELECT value::bigint FROM json_array_elements_text(%(signatures)s::json))
-  AND c.digest IN (SELECT value::bigint FROM json_array_elements_text(%(digests)s::json)) GROUP BY c.digest
+WHERE c.digest IN (SELECT value::bigint FROM json_array_elements_text(%(digests)s::json)) GROUP BY c.digest
 
 -- name: vectors_drop
 DELETE FROM vectors

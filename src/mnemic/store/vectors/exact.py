@@ -166,15 +166,17 @@ class ExactIndex:
 
     def _make(self, snapshot: Snapshot) -> Held | Signs:
         mean, damaged = self._mean(), tuple(self._damaged)
-        fresh = snapshot.index_of(self._ids.values[len(self._index.values) :])
-        self._index.extend(fresh)
+        found = snapshot.places(self._ids.values[len(self._index.values) :])
+        self._index.extend(found)
+        index = self._index.values
+        here = np.flatnonzero(index >= 0)  # the rest belong to chunks that are out of the index
         if self._bits is not None:
             fetched = Fetched(self._driver, self._namespace, self._space, snapshot, mean, self._metric)
-            return Signs(snapshot, self._bits.values, self._index.values, fetched, damaged)
+            return Signs(snapshot, self._bits.values[here], index[here], fetched, damaged)
         matrix, size = self._matrix.values, len(snapshot.ids)
         row = np.full(size, -1, np.int32)
-        row[self._index.values] = np.arange(len(matrix))
-        self._dots = self._neighbours(snapshot, matrix, row, fresh)
+        row[index[here]] = here
+        self._dots = self._neighbours(snapshot, matrix, row, found[found >= 0])
         vectors = ranking.centre(matrix, row, mean, self._dots)
         raw = matrix if self._raw is None else self._raw.values
         return Held(snapshot, vectors, self._metric, raw, damaged)

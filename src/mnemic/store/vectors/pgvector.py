@@ -62,6 +62,7 @@ def build(driver: PostgresDriver, indexed: Indexed) -> None:
         return
     driver.alone(indexed.filled("hnsw_drop"))  # what an interrupted build left
     driver.alone(indexed.filled("hnsw_make"))
+    driver.alone(indexed.filled("statistics"))  # without them the planner takes the table for tiny and sorts it all
 
 
 @dataclass
@@ -139,9 +140,8 @@ class PgvectorIndex:
     def _add(self, tx: Tx) -> None:
         """Number, mean and damage of what was written since."""
         params = {"dimension": self._indexed.dimension, "number": self._number}
-        (count, mean, damaged, _), *_ = _fetch(
-            tx, sql.SQL(_QUERIES["mean_after"]), self._indexed, params, self._namespace
-        )
+        found = _fetch(tx, sql.SQL(_QUERIES["mean_after"]), self._indexed, params, self._namespace)
+        count, mean, damaged = found[0]
         if count:
             self._count += int(count)
             self._sum += int(count) * np.array(json.loads(mean), np.float64)

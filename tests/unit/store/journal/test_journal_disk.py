@@ -141,6 +141,9 @@ def test_after_a_failed_commit_nothing_more_is_acknowledged(
         journal.append([entry(4)])
     assert [row.seq for row in journal.read(0)] == [1], "reading goes on"
     assert "restart" in journal.status().stopped
+    disk.calls.clear()
+    journal.close()
+    assert disk.calls == {}, "a sync that failed is not tried again, not even by closing"
     assert 3 not in (ids := reread(journal)) and 4 not in ids and ids[0] == 1
 
 
