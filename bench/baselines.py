@@ -1,5 +1,5 @@
-"""What the figures are held against: plain full-text search, exact NumPy search, one sync of the disk, and a bare writer
-that commits in groups. Nothing of mnemic is in here."""
+"""What the figures are held against: plain full-text search, exact NumPy search, one sync of the disk, and a bare
+writer that commits in groups. Nothing of mnemic is in here."""
 
 from __future__ import annotations
 

@@ -35,14 +35,13 @@ def figures(folder: Path, url: str | None = None) -> dict[str, float]:
     home = folder / "home"
     settings: dict[str, object] = {"worker.enabled": False, "embeddings.provider": "hashing"}
     namespace = f"bench-{uuid4().hex}" if url else "bench"
-    with Memory.open(
-        home=home, url=url or f"sqlite:///{home / 'mnemic.db'}", namespace=namespace, settings=settings
-    ) as m:
+    url = url or f"sqlite:///{home / 'mnemic.db'}"
+    with Memory.open(home=home, url=url, namespace=namespace, settings=settings) as memory:
         bare = GroupWriter(folder / "bare.db")
         body = TEXT.encode() * 2  # about what an event weighs with everything said about it
 
         def ours() -> None:
-            m.record(f"{TEXT}{next(number)}", session="s1")
+            memory.record(f"{TEXT}{next(number)}", session="s1")
 
         def theirs() -> None:
             bare.submit(body).result()
@@ -101,8 +100,8 @@ def lines(found: dict[str, float]) -> list[str]:
     return [
         f"acknowledgement, 1 client: {found['one_client_ms']:.2f} ms = {found['one_client_fsyncs']:.2f} x one fsync "
         f"({found['fsync_ms']:.2f} ms; bare writer {found['bare_one_client_fsyncs']:.2f} x)  bar 2, ambition 1.2",
-        f"acknowledgement, {CLIENTS} clients: {found['many_per_s']:,.0f}/s = {found['many_clients_ratio']:.2f} x the bare "
-        f"writer ({found['bare_many_per_s']:,.0f}/s)  bar 0.7, ambition 0.9",
+        f"acknowledgement, {CLIENTS} clients: {found['many_per_s']:,.0f}/s = {found['many_clients_ratio']:.2f} x the "
+        f"bare writer ({found['bare_many_per_s']:,.0f}/s)  bar 0.7, ambition 0.9",
     ]
 
 

@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -66,9 +67,13 @@ def main() -> None:
             results["sizes"][size] = measured(size, Path(home), options.url)
         if not options.json:
             print("\n".join(lines(size, results["sizes"][size])), flush=True)
-    with tempfile.TemporaryDirectory(prefix="mnemic-bench-", dir=options.folder, ignore_cleanup_errors=True) as folder:
+    with folder_in(options.folder) as folder:
         results["record"] = record.figures(Path(folder), options.url)
     print(json.dumps(results, indent=1) if options.json else "\n".join(record.lines(results["record"])))
+
+
+def folder_in(parent: Path | None) -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="mnemic-bench-", dir=parent, ignore_cleanup_errors=True)
 
 
 def _options() -> argparse.Namespace:
@@ -107,21 +112,24 @@ def opened(size: int, home: Path, url: str | None, namespace: str) -> Memory:
 
 def build(size: int, home: Path, url: str | None, namespace: str) -> dict[str, Any]:
     turns = Talk().turns(size)
-    took = 0.0
+    took = cpu = 0.0
     with opened(size, home, url, namespace) as memory:
         while drafts := [turn.draft() for turn in islice(turns, PART)]:
-            started = time.perf_counter()
+            started, started_cpu = time.perf_counter(), time.process_time()
             memory.record_many(drafts)
             took += time.perf_counter() - started
-        started = time.perf_counter()
+            cpu += time.process_time() - started_cpu
+        started, started_cpu = time.perf_counter(), time.process_time()
         memory.settle()
-        settled = time.perf_counter() - started
+        settled, settled_cpu = time.perf_counter() - started, time.process_time() - started_cpu
         status = memory.status()
     return {
         "events": status.events,
         "chunks": status.chunks,
         "record_s": took,
+        "record_cpu_s": cpu,
         "vectors_s": settled,
+        "vectors_cpu_s": settled_cpu,
         "store_bytes": status.size_bytes,
         "journal_bytes": sum(p.stat().st_size for p in (home / "journal").rglob("*") if p.is_file()),
     }
@@ -140,33 +148,25 @@ def ask(size: int, home: Path, url: str | None, namespace: str) -> dict[str, Any
         for question in questions[:20]:
             memory.recall(Query(question, k=K))
         found |= {"resident_mb": resident_mb()}
-        with FullTextOf(size, home) as words:
-            matrix, vectors = vectors_of(size), FakeEmbedder().embed(questions)
-            ours, theirs, numpy = (list[float]() for _ in range(3))
-            for question, vector in zip(questions, vectors, strict=True):
-                ours.append(clocked(lambda q=question: memory.recall(Query(q, k=K))))
-                theirs.append(clocked(lambda q=question: words.search(q, K)))
-                numpy.append(clocked(lambda v=vector: exact(matrix, v, K)))
-        del matrix
-        found |= {"recall_ms": spread(ours), "fts5_ms": spread(theirs), "numpy_ms": spread(numpy)}
+        found |= in_turn(memory, questions, size, home)
         found |= {"split_ms": split(memory, questions)}
     if not url:
         found |= {"agreement": agreement(lambda: opened(size, home, url, namespace), questions)}
     return found
 
 
-class FullTextOf:
-    """The same texts in FTS5."""
-
-    def __init__(self, size: int, home: Path) -> None:
-        self._index = FullText(home / "fts5.db", [*FUNCTION, "what", "was", "it", "about", "and"])
-        self._index.add(turn.text for turn in Talk().turns(size))
-
-    def __enter__(self) -> FullText:
-        return self._index
-
-    def __exit__(self, *_: object) -> None:
-        self._index.close()
+def in_turn(memory: Memory, questions: Sequence[str], size: int, home: Path) -> dict[str, Any]:
+    """Each question goes to mnemic, to FTS5 and to NumPy before the next is asked."""
+    words = FullText(home / "fts5.db", FUNCTION)
+    words.add(turn.text for turn in Talk().turns(size))
+    matrix, vectors = vectors_of(size), FakeEmbedder().embed(questions)
+    ours, theirs, numpy = (list[float]() for _ in range(3))
+    for question, vector in zip(questions, vectors, strict=True):
+        ours.append(clocked(partial(memory.recall, Query(question, k=K))))
+        theirs.append(clocked(partial(words.search, question, K)))
+        numpy.append(clocked(partial(exact, matrix, vector, K)))
+    words.close()
+    return {"recall_ms": spread(ours), "fts5_ms": spread(theirs), "numpy_ms": spread(numpy)}
 
 
 def vectors_of(size: int) -> Any:
@@ -286,22 +286,26 @@ def resident_mb() -> float:
 
 def lines(size: int, found: dict[str, Any]) -> list[str]:
     ours, words, numpy = found["recall_ms"], found["fts5_ms"], found["numpy_ms"]
-    rate = found["events"] / found["record_s"], found["events"] / found["vectors_s"]
     parts = "  ".join(f"{name} {value:.2f}" for name, value in found["split_ms"].items())
+    rates = []
+    for name, key in (("record_many", "record"), ("settle", "vectors")):
+        wall, cpu = found[f"{key}_s"], found[f"{key}_cpu_s"]
+        rates.append(f"{name} {wall:.1f} s, CPU {cpu:.1f} s ({found['events'] / wall:,.0f}/s)")
     out = [
-        f"{size:,} events, {found['chunks']:,} chunks",
-        f"  record_many {found['record_s']:.1f} s ({rate[0]:,.0f}/s)   settle {found['vectors_s']:.1f} s ({rate[1]:,.0f}/s)   "
-        f"store {found['store_bytes'] / 2**20:,.1f} MB   journal {found['journal_bytes'] / 2**20:,.1f} MB",
-        f"  resident {found['resident_mb']:,.0f} MB (imports alone {found['bare_mb']:.0f})   cold: open and first recall "
-        f"{found['cold_s']:.2f} s",
-        f"  recall p50 {ours['p50']:.1f}  p95 {ours['p95']:.1f} ms   FTS5 alone {words['p50']:.1f} / {words['p95']:.1f}   "
-        f"NumPy exact {numpy['p50']:.1f} / {numpy['p95']:.1f}   p95 against FTS5 {ours['p95'] / words['p95']:.2f} x",
+        f"{size:,} events, {found['chunks']:,} chunks: store {found['store_bytes'] / 2**20:,.1f} MB, "
+        f"journal {found['journal_bytes'] / 2**20:,.1f} MB",
+        f"  {'   '.join(rates)}",
+        f"  resident {found['resident_mb']:,.0f} MB (imports alone {found['bare_mb']:.0f})   "
+        f"cold: open and first recall {found['cold_s']:.2f} s",
+        f"  recall p50 {ours['p50']:.1f}  p95 {ours['p95']:.1f} ms   "
+        f"FTS5 alone {words['p50']:.1f} / {words['p95']:.1f}   "
+        f"NumPy exact {numpy['p50']:.1f} / {numpy['p95']:.1f}   p95 / FTS5's {ours['p95'] / words['p95']:.2f}",
         f"  mean ms: {parts}",
     ]
     if "agreement" in found:
         same = found["agreement"]
         out.append(
-            f"  candidates against exhaustive: same top {K} {same['same_top']:.1%}, of the ten {same['shared']:.2%} shared; "
+            f"  candidates against exhaustive: same top {K} {same['same_top']:.1%}, {same['shared']:.2%} of it shared; "
             f"candidates p50 {same['candidates_p50_ms']:.1f}  p95 {same['candidates_p95_ms']:.1f} ms"
         )
     if "cold_recall_s" in found:

@@ -7,6 +7,7 @@ that what shares rare words lies close, as it does with a trained model; making 
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,69 +26,13 @@ SESSION_TURNS = 24
 DIRECTIONS = 4_096  # of words; more words share one
 READ = 32  # content words of a text that make its vector
 SPACE = Space("local", "all-MiniLM-L6-v2-int8", DIMENSION, "mean-l2")  # the default's: the command line embeds for it
-FUNCTION = [
-    "the",
-    "to",
-    "and",
-    "a",
-    "of",
-    "i",
-    "in",
-    "it",
-    "you",
-    "that",
-    "is",
-    "for",
-    "on",
-    "my",
-    "have",
-    "with",
-    "was",
-    "but",
-    "this",
-    "so",
-    "be",
-    "at",
-    "are",
-    "we",
-    "not",
-    "me",
-    "do",
-    "as",
-    "just",
-    "like",
-    "what",
-    "about",
-    "if",
-    "or",
-    "can",
-    "your",
-    "from",
-    "all",
-    "they",
-    "there",
-    "when",
-    "one",
-    "had",
-    "out",
-    "how",
-    "up",
-    "an",
-    "get",
-    "will",
-    "would",
-    "their",
-    "more",
-    "some",
-    "she",
-    "he",
-    "them",
-    "which",
-    "been",
-    "were",
-    "his",
-    "her",
-]
+FUNCTION = tuple(
+    re.findall(
+        r"\w+",
+        """the to and a of i in it you that is for on my have with was but this so be at are we not me do as just like what
+        about if or can your from all they there when one had out how up an get will would their more some she he""",
+    )
+)
 _START = datetime(2023, 1, 2, 8, tzinfo=UTC)
 _CONSONANTS, _VOWELS = "bcdfghklmnprstvz", "aeiou"
 _BLOCK = 4_096  # turns made at once
@@ -119,7 +64,7 @@ class Talk:
 
     def __init__(self, seed: int = 7) -> None:
         self._seed = seed
-        self.vocabulary = FUNCTION + [word(n) for n in range(WORDS - len(FUNCTION))]
+        self.vocabulary = [*FUNCTION, *(word(n) for n in range(WORDS - len(FUNCTION)))]
         weight = 1 / np.arange(1, WORDS + 1)
         self._edges = np.cumsum(weight / weight.sum())
         self._topic_words = np.random.default_rng(seed).integers(300, WORDS, (TOPICS, PER_TOPIC))

@@ -102,7 +102,7 @@ def assemble(config: Config, opening: Opening | None = None) -> Engine:
     weights = ranking.Weights(fusion=ranking.Fusion(config.recall.fusion))
     driver = open_driver(config)
     try:
-        store = Store(driver, make_index(config), weights)
+        store = open_store(config, driver, weights)
         journal = open_journal(config, store)
         try:
             analyser = Analyser(config.chunker, tokens.counter(config.chunker.tokenizer))
@@ -146,11 +146,22 @@ def open_driver(config: Config) -> Driver:
     )
 
 
+def open_store(config: Config, driver: Driver, weights: ranking.Weights) -> Store:
+    if config.vector.index_type != "memory":
+        return Store(driver, make_index(config), weights)
+    from mnemic.store.vectors.memory import MemoryIndex, MemoryVectors
+
+    held, metric = MemoryVectors(driver), config.vector.similarity_metric
+    return Store(
+        driver, lambda _, namespace, space, dim: MemoryIndex(held, namespace, space, dim, metric), weights, held
+    )
+
+
 def make_index(config: Config) -> MakeIndex:
     """How vectors are searched (`vector.index_type`). Errors: ConfigError, ModelMissing."""
     metric = config.vector.similarity_metric
     match config.vector.index_type:
-        case "exact" | "memory":
+        case "exact":
             from mnemic.store.vectors.exact import ExactIndex
 
             return lambda driver, namespace, space, dimension: ExactIndex(driver, namespace, space, dimension, metric)

@@ -7,8 +7,7 @@ The default fusion adds two absolute numbers and lets cues multiply them:
 
 `lex` is the share of the question's weight (idf) that the best passage of the chunk meets, 0 to 1; `cos` a cosine of
 mean-centred vectors, -1 to 1. Nothing is scaled per question: where words match they lead, where none do the vectors
-decide. The cues (`domain/cues.py`): whose turn, what kind of answer, when it was said, does the speaker tell of
-themself, does the turn only ask.
+decide. The cues: whose turn, what kind of answer, when it was said, do speakers tell of themselves, does it only ask.
 
 A turn of talk is understood with the turns around it. Both arms see chunk i with its neighbours j of the same session,
 by a linear operator applied when reading, so a new chunk rewrites nothing:
@@ -48,8 +47,7 @@ class Fusion(StrEnum):
 
     ABSOLUTE: as above; raw^2 / (raw^2 + HALF^2), 0 below 0. The same text scores about .9, an unrelated one below .1.
     RRF: 1/(60 + rank) summed over the arms that found the chunk; divided by 2/61, the most there can be.
-    WEIGHTED: mean of both arms, each stretched to 0..1 over the chunks given.
-    VECTOR, KEYWORD: one arm alone, cut to 0..1.
+    WEIGHTED: mean of both arms, each stretched to 0..1 over the chunks given. VECTOR, KEYWORD: one arm, cut to 0..1.
     """
 
     ABSOLUTE = "absolute"
@@ -138,8 +136,8 @@ class Blend:
 
     matrix: Floats  # (M, D)
     mean: Floats  # (D,) as much of it as is taken off
-    rows: tuple[Ints, Ints, Ints]  # each (N,): of the chunk, of the one before, of the one after; any where part is 0
-    parts: tuple[Floats, Floats, Floats]  # each (N,)
+    rows: Ints  # (3, N) of the chunk, of the one before, of the one after; any row where the part is 0
+    parts: Floats  # (3, N)
     whole: bool  # all chunks, so all vectors are read
 
 
@@ -192,8 +190,8 @@ def look(chunks: Chunks, passages: Passages, weights: Weights) -> View:
     words = np.maximum(chunks.words, 1).astype(np.float32)
     lent = np.float32(weights.context) * np.minimum(words, weights.context_words)
     asks = np.where(chunks.flags & Flag.QUESTION, np.float32(weights.question), np.float32(1))
-    before = _taken(np.minimum(1, (lent * asks)[chunks.before] / words), chunks.before)
-    after = _taken(np.minimum(1, lent[chunks.after] / words), chunks.after)
+    before = np.where(chunks.before >= 0, np.minimum(1, (lent * asks)[chunks.before] / words), 0).astype(np.float32)
+    after = np.where(chunks.after >= 0, np.minimum(1, lent[chunks.after] / words), 0).astype(np.float32)
     thin = np.minimum(1, weights.lent_words / words).astype(np.float32)
     terms_before, terms_after = before * thin[chunks.before], after * thin[chunks.after]
     own = np.bincount(passages.chunk, weights=passages.length, minlength=len(words))
@@ -203,10 +201,6 @@ def look(chunks: Chunks, passages: Passages, weights: Weights) -> View:
     norm = (weights.k1 * (1 - weights.b + weights.b * length / average)).astype(np.float32)
     first = np.searchsorted(passages.chunk, np.arange(len(words) + 1))
     return View(chunks, passages, before, after, terms_before, terms_after, first, norm)
-
-
-def _taken(share: Floats, neighbour: Ints) -> Floats:
-    return np.where(neighbour >= 0, share, 0).astype(np.float32)
 
 
 def lexical(question: Question, view: View, weights: Weights) -> Floats:
@@ -272,8 +266,7 @@ def neighbour_dots(matrix: Floats, row: Ints, chunks: Chunks, rows: Ints) -> tup
 def _pair_dots(matrix: Floats, row: Ints, left: Ints, right: Ints) -> Floats:
     dots = np.zeros(len(left), np.float32)
     both = np.flatnonzero((left >= 0) & (right >= 0) & (row[left] >= 0) & (row[right] >= 0))
-    for start in range(0, len(both), 4096):  # so that copies stay small
-        some = both[start : start + 4096]
+    for some in np.split(both, range(4096, len(both), 4096)):  # so that copies stay small
         dots[some] = np.einsum("ij,ij->i", matrix[row[left[some]]], matrix[row[right[some]]])
     return dots
 
@@ -289,11 +282,13 @@ def dense(query: Floats, vectors: Vectors, view: View, weights: Weights, rows: I
     u = unit(v - m), w_i = unit(u_i + sum_j A_ij u_j), m = centring * mean; the answer is w_i . unit(query - m). `query`
     (D,) is a unit vector. With `rows`, only their vectors and their neighbours' are read; without, all.
     """
+    if not len(vectors.matrix):
+        return np.zeros(len(view.chunks.words) if rows is None else len(rows), np.float32)
     return cosine(query, blend(vectors, view, weights, rows))
 
 
 def blend(vectors: Vectors, view: View, weights: Weights, rows: Ints | None = None) -> Blend:
-    """All of `dense` but the question: worth keeping as long as chunks and vectors stay the same.
+    """All of `dense` but the question, for M > 0: worth keeping as long as chunks and vectors stay the same.
 
     No w is ever made: |u_i + sum_j A_ij u_j| follows from v . mean and the stored dots.
     """
@@ -316,26 +311,21 @@ def blend(vectors: Vectors, view: View, weights: Weights, rows: Ints | None = No
     squared += 2 * lend_a * angle(vectors.dot_after[at], i, a)
     squared += 2 * lend_a * lend_b * angle(vectors.dot_around[at], b, a)
     scale = np.where(i >= 0, 1 / np.sqrt(np.maximum(squared, 1e-9)), 0).astype(np.float32)
-    parts = (scale / radius[i], scale * lend_b / radius[b], scale * lend_a / radius[a])
-    return Blend(vectors.matrix, mean, (i, b, a), parts, whole=rows is None)
+    parts = np.stack([scale / radius[i], scale * lend_b / radius[b], scale * lend_a / radius[a]])
+    return Blend(vectors.matrix, mean, np.stack([i, b, a]), parts.astype(np.float32), whole=rows is None)
 
 
 def cosine(query: Floats, blended: Blend) -> Floats:
     """What `dense` answers, for the chunks blended: one product with the vectors and three look-ups a chunk."""
     matrix, mean = blended.matrix, blended.mean
-    if not query.any():
-        return np.zeros_like(blended.parts[0])
-    asked = query - mean
-    asked = np.asarray(asked / max(float(np.linalg.norm(asked)), 1e-9), np.float32)
-    if blended.whole:
-        dots = matrix @ asked
-    else:
-        need = np.unique(np.concatenate(blended.rows))
-        dots = np.zeros(len(matrix), np.float32)
-        dots[need] = matrix[need] @ asked
-    dots = dots - np.float32(mean @ asked)
-    terms = [part * dots[row] for part, row in zip(blended.parts, blended.rows, strict=True)]
-    return np.asarray(terms[0] + terms[1] + terms[2], np.float32)
+    if not query.any():  # a text without a single feature points nowhere
+        return np.zeros(blended.rows.shape[1], np.float32)
+    asked = (query - mean).astype(np.float32)
+    asked /= max(float(np.linalg.norm(asked)), 1e-9)
+    need: Rows = slice(None) if blended.whole else np.unique(blended.rows)
+    dots = np.zeros(len(matrix), np.float32)
+    dots[need] = matrix[need] @ asked - mean @ asked
+    return np.asarray((blended.parts * dots[blended.rows]).sum(0), np.float32)
 
 
 def fuse(question: Question, view: View, weights: Weights, arms: Arms, rows: Ints | None = None) -> Scores:
@@ -369,10 +359,8 @@ def _base(arms: Arms, weights: Weights) -> Floats:
 
 
 def _reciprocal(score: Floats) -> Floats:
-    places = np.arange(len(score))
-    order = np.lexsort((-places, -np.round(score, 6)))
-    out = np.zeros(len(score), np.float32)
-    out[order] = 1 / (RRF_K + 1 + places)
+    places, out = np.arange(len(score)), np.zeros(len(score), np.float32)
+    out[np.lexsort((-places, -np.round(score, 6)))] = 1 / (RRF_K + 1 + places)
     return np.where(score > 0, out, np.float32(0))
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from mnemic.config import HygieneConfig
 from mnemic.domain.drafts import Draft
 from mnemic.domain.novelty import says_the_same
-from mnemic.domain.types import Kind, Role
+from mnemic.domain.types import JsonValue, Kind, Role
 from mnemic.engine.judging import DELIBERATE
 from mnemic.engine.parts import Engine
 from mnemic.store.codec import micros

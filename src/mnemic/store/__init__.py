@@ -15,12 +15,14 @@ from mnemic.store.vectors import MakeIndex
 class Store:
     """Blocking and thread-safe. Every call names its namespace; no query crosses it."""
 
-    def __init__(self, driver: Driver, make_index: MakeIndex, weights: ranking.Weights) -> None:
+    def __init__(
+        self, driver: Driver, make_index: MakeIndex, weights: ranking.Weights, vectors: Vectors | None = None
+    ) -> None:
         self.driver = driver
         self.indexes = Indexes(driver, make_index, weights)
         self.events = Events(driver)
         self.chunks = Chunks(driver)
-        self.vectors = Vectors(driver)
+        self.vectors = vectors or Vectors(driver)
         self.sources = Sources(driver)
         self.upkeep = Upkeep(driver)
 

@@ -327,6 +327,16 @@ def _decide(tx: Tx, namespace: str, decisions: Sequence[Decision]) -> None:
     _name(tx, namespace, {d.id: d.topics for d in decisions if d.topics is not None})
 
 
+def name_topics(driver: Driver, namespace: str, topics: Mapping[int, Topics], lease: Lease | None) -> None:
+    """Write what chunks are about. Errors: LeaseLost."""
+
+    def work(tx: Tx) -> None:
+        check_lease(tx, lease)
+        _name(tx, namespace, topics)
+
+    driver.write(namespace, work)
+
+
 def _name(tx: Tx, namespace: str, topics: Mapping[int, Topics]) -> None:
     """Write what chunks are about, in place of what was written before."""
     if not topics:

@@ -288,3 +288,22 @@ def test_recall_says_when_there_is_no_model_to_rerank_with(memory: Memory) -> No
     answer = memory.recall("apple", rerank=True)
     assert [h.text for h in answer] == ["apple pie"]
     assert answer.notices == ("not re-ranked: no model is configured (vector.rerank_model)",)
+
+
+# -- an index that lives as long as the process
+
+
+def test_vectors_in_memory_answer_and_are_gone_with_the_process(tmp_path: Path) -> None:
+    near = FakeEmbedder({"puppy": [1, 0, 0, 0], "hound": [0.9, 0.1, 0, 0]}, dimension=4)
+    with opened(tmp_path, near, vector__index_type="memory") as memory:
+        memory.remember("We got a puppy")
+        memory.settle()
+        assert [h.found_by for h in memory.recall("hound")] == [("vector",)]
+        assert vectors(memory) == 1
+    with opened(tmp_path, near, vector__index_type="memory") as memory:
+        assert vectors(memory) == 0
+        memory.settle()
+        memory.remember("Another puppy")
+        memory.settle()
+        assert vectors(memory) == 2
+        assert {h.text for h in memory.recall("hound")} == {"We got a puppy", "Another puppy"}

@@ -125,6 +125,9 @@ class ExactIndex:
             self._add([(r[0], bytes(r[2])) for r in rows])
             whole = len(rows) < _BATCH
             self._number, self._last_chunk = (snapshot.head.vector, _ALL) if whole else (rows[-1][1], rows[-1][0])
+        return self._current(snapshot)
+
+    def _current(self, snapshot: Snapshot) -> Held | Signs:
         if self._dense is None or self._dense.snapshot is not snapshot:
             self._dense = self._make(snapshot)
         return self._dense
