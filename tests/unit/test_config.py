@@ -66,7 +66,9 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
         config(tmp_path)
 
 
-@pytest.mark.parametrize("line", ['[embeddings]\napi_key = "x"', '[upstream]\nbase_url = "http://x"', '[store]\nurl = "x"'])
+@pytest.mark.parametrize(
+    "line", ['[embeddings]\napi_key = "x"', '[upstream]\nbase_url = "http://x"', '[store]\nurl = "x"']
+)
 def test_a_project_file_may_not_say_where_data_goes(tmp_path: Path, line: str) -> None:
     (tmp_path / ".mnemic.toml").write_text(line)
     with pytest.raises(ConfigError, match="may not be set by a project file"):
@@ -104,3 +106,82 @@ def test_a_wrong_secret_is_not_repeated_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as error:
         config(tmp_path)
     assert "12345678" not in str(error.value)
+
+
+PIPELINE = """
+[memory]
+backend = "embeddings"
+
+[memory.embeddings]
+provider = "ollama"
+model = "nomic-embed-text"
+dimension = 768
+
+[memory.vector]
+enabled = true
+index_type = "sqlite-vec"
+top_k = 10
+similarity_threshold = 0.5
+
+[memory.chunker]
+strategy = "semantic"
+max_tokens = 1024
+min_tokens = 64
+breakpoint_threshold = 0.3
+
+[memory.topics]
+enabled = true
+taxonomy = "hybrid"
+custom_topics = ["coding", "architecture", "debugging", "planning"]
+
+[memory.filter]
+enabled = true
+autosave_threshold = 0.4
+novelty_threshold = 0.85
+"""
+
+BROKER = """{"memory": {"enabled": true, "index_interval_s": 60, "broker_budget_ms": 800, "rag_top_k": 5,
+  "compact_threshold": 60, "keep_recent": 40, "keep_first": 2, "compact_model": "ollama:gemma4:31b-cloud",
+  "compact_fallback_model": "", "embeddings": {"provider": "openai", "openai": {"model": "text-embedding-3-small",
+  "api_key": "env:KEY"}}, "active_threads": {"enabled": true, "window_hours": 6, "max_lines": 3}}}"""
+
+PERCEPTION = """{"memory": {"enabled": true, "max_contexts": 5, "auto_recall": true, "wal_encrypt": false}}"""
+
+
+def test_a_pasted_block_of_the_text_pipeline_works(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(PIPELINE)
+    made = config(tmp_path)
+    assert (made.embeddings.provider, made.embeddings.model, made.embeddings.dimension) == (
+        "ollama",
+        "nomic-embed-text",
+        768,
+    )
+    assert (made.vector.index_type, made.vector.similarity_threshold) == ("sqlite-vec", 0.5)
+    assert (made.chunker.strategy, made.chunker.max_tokens) == ("semantic", 1024)
+    assert made.topics.custom_topics == ("coding", "architecture", "debugging", "planning")
+    assert made.filter.novelty_threshold == 0.85
+
+
+def test_a_pasted_block_of_the_broker_works(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(BROKER)
+    made = config(tmp_path)
+    assert (made.vector.top_k, made.context.deadline_ms, made.worker.poll_ms) == (5, 800, 60_000)
+    assert (made.embeddings.provider, made.embeddings.model) == ("openai", "text-embedding-3-small")
+    assert made.embeddings.api_key == "env:KEY"
+
+
+def test_a_pasted_block_of_perception_memory_works(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(PERCEPTION)
+    assert config(tmp_path).journal.wal_encrypt is False
+
+
+def test_toml_beats_json_and_a_wrong_pasted_key_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(PERCEPTION)
+    (tmp_path / "config.toml").write_text("[journal]\nwal_encrypt = true\n")
+    assert config(tmp_path).journal.wal_encrypt is True
+    (tmp_path / "config.json").write_text('{"memory": {"rag_topk": 3}}')
+    with pytest.raises(ConfigError, match="unknown setting 'rag_topk'"):
+        config(tmp_path)
+    (tmp_path / "config.json").write_text('{"memory": {"backend": "markdown"}}')
+    with pytest.raises(ConfigError, match="'markdown' is not known"):
+        config(tmp_path)

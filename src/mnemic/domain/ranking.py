@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from math import log
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ Rows = Ints | slice
 Postings = Callable[[int], tuple[Ints, Ints] | None]  # term hash -> (passage indices ascending, counts)
 
 RRF_K = 60  # Cormack, Clarke and Buettcher 2009
+NEGLIGIBLE = 0.002  # a term with less of the question's idf (a speaker's name, say) is not worth its many postings
 HALF = 0.35  # the raw score that reads as 0.5: about where the tenth hit of an answerable question lies
 
 
@@ -211,19 +213,17 @@ def lexical(question: Question, view: View, weights: Weights) -> Floats:
     """
     size = len(view.passages.chunk)
     score, scratch = np.zeros(size, np.float32), np.zeros(size, np.float32)
-    asked = 0.0
-    for term, literal in zip(question.hashes, question.literal, strict=True):
-        found = view.passages.postings(term)
-        if found is None and literal:
-            continue  # its words are asked for as well, and stand for it
-        frequency = 0 if found is None else len(found[0])
-        idf = max(1e-6, float(np.log((size + weights.prior - frequency + 0.5) / (frequency + 0.5))))
-        asked += idf
-        if found is not None:
-            touched = _spread(found, view, scratch)
+    found = [view.passages.postings(term) for term in question.hashes]
+    # A literal nobody used asks for nothing: its words are asked for as well, and stand for it.
+    some = [f for f, literal in zip(found, question.literal, strict=True) if f or not literal]
+    idf = [_idf(len(f[0]) if f else 0, size + weights.prior) for f in some]
+    asked = sum(idf)
+    for postings, weight in zip(some, idf, strict=True):
+        if postings and weight >= NEGLIGIBLE * asked:
+            touched = _spread(postings, view, scratch)
             tf = scratch[touched]
             # An index that occurs twice computes the same sum twice, so there is nothing to make unique.
-            score[touched] += np.float32(idf) * (tf / (tf + view.norm[touched]))
+            score[touched] += np.float32(weight) * (tf / (tf + view.norm[touched]))
             scratch[touched] = 0
     best = np.zeros(len(view.chunks.words), np.float32)
     hit = np.flatnonzero(score)
@@ -232,6 +232,10 @@ def lexical(question: Question, view: View, weights: Weights) -> Floats:
         starts = np.flatnonzero(np.diff(chunk, prepend=-1))
         best[chunk[starts]] = np.maximum.reduceat(score[hit], starts) / np.float32(asked)
     return best
+
+
+def _idf(frequency: int, total: float) -> float:
+    return max(1e-6, log((total - frequency + 0.5) / (frequency + 0.5)))
 
 
 def _spread(found: tuple[Ints, Ints], view: View, scratch: Floats) -> Ints:

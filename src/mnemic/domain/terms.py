@@ -47,6 +47,11 @@ class Flag(IntFlag):
     NAME = 64  # a capital inside a sentence
 
 
+# Plain integers for the inner loop: arithmetic of `Flag` costs more than all the rest there.
+_QUESTION, _WISH, _SELF, _ASKS = int(Flag.QUESTION), int(Flag.WISH), int(Flag.SELF), int(Flag.ASKS)
+_NOT_NAME = ~int(Flag.NAME)
+
+
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """`words`: words of the text (two characters of unspaced script count as one). `passages`: term -> count, the
@@ -164,15 +169,15 @@ def analyse(text: str, actor: str = "") -> Analysis:
         packed += terms
         packed_words += count
         words += count
-        asking += count if held & Flag.QUESTION else 0
+        asking += count if held & _QUESTION else 0
         flags |= held
     if packed or (name and not passages):
         passages.append(Counter(packed + name))
-    if 2 * asking > words and not flags & Flag.SELF:
-        flags |= Flag.ASKS
+    if 2 * asking > words and not flags & _SELF:
+        flags |= _ASKS
     if "make sure" in text.lower():
-        flags |= Flag.WISH
-    return Analysis(words, tuple(passages), int(flags))
+        flags |= _WISH
+    return Analysis(words, tuple(passages), flags)
 
 
 def query_terms(text: str) -> list[str]:
@@ -205,7 +210,7 @@ def _sentences(text: str) -> Iterator[tuple[list[str], int, int]]:
                 continue
             terms += token.terms
             words += token.words
-            flags |= token.flags if words > token.words else token.flags & ~Flag.NAME
+            flags |= token.flags if words > token.words else token.flags & _NOT_NAME
             if token.ends or words >= SENTENCE_WORDS:
                 yield terms, words, flags
                 terms, words, flags = [], 0, 0

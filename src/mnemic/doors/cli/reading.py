@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mnemic.config import Config
 from mnemic.doors.cli.door import Door
 from mnemic.errors import MnemicError
 
@@ -23,7 +25,9 @@ def up_to_date(door: Door) -> Iterator[tuple[Memory, Engine]]:
     """The memory after a moment of work; what is left is done by a worker that outlives this command."""
     worker = replace(door.config.worker, batch=min(BATCH, door.config.worker.batch))
     left = False
+    warm_up(door.config)
     with door.opened(replace(door.config, worker=worker)) as (memory, engine):
+        threading.Thread(target=_load, args=(engine, memory.namespace), name="mnemic-load", daemon=True).start()
         if worker.enabled:
             left = run_steps(memory, engine)
         yield memory, engine
@@ -31,6 +35,24 @@ def up_to_date(door: Door) -> Iterator[tuple[Memory, Engine]]:
         from mnemic.doors.detached import start_worker
 
         start_worker(door.config.home, door.environment)
+
+
+def warm_up(config: Config) -> None:
+    """Load the model's libraries while the store opens, where the settings let expect that they are needed."""
+    if config.vector.enabled and config.embeddings.provider in ("auto", "local"):
+        threading.Thread(target=_import_model, name="mnemic-import", daemon=True).start()
+
+
+def _import_model() -> None:
+    with contextlib.suppress(ImportError):
+        import onnxruntime
+        import tokenizers  # noqa: F401
+
+
+def _load(engine: Engine, namespace: str) -> None:
+    """Read the index while the question gets its vector."""
+    with contextlib.suppress(MnemicError):
+        engine.store.indexes.state(namespace)
 
 
 def run_steps(memory: Memory, engine: Engine) -> bool:

@@ -1,174 +1,34 @@
-"""Settings: frozen dataclasses, one per room, read from TOML and the environment, each value with its origin.
+"""Settings from TOML, JSON and the environment, each value with its origin.
 
 Precedence, first wins: `MNEMIC_SECTION__KEY` in the environment, the project file `.mnemic.toml`, the user's
-`config.toml`, the default below. Flags of the command line are applied by the doors. Lists are JSON in the environment.
+`config.toml`, their `config.json`, the default. Flags of the command line are applied by the doors. In the environment
+lists are JSON.
 Below `app.py` settings are handed down; nothing else reads the environment.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import tomllib
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from mnemic.config.pasted import Ignored, translated
+from mnemic.config.settings import Config
 from mnemic.errors import ConfigError
+
+log = logging.getLogger("mnemic.config")
 
 Origin = str  # "default", "environment MNEMIC_...", or the path of a file
 PROJECT_FILE = ".mnemic.toml"
 SECRET_KEYS = frozenset({"api_key", "token"})
 NOT_IN_PROJECT = frozenset({"api_key", "token", "base_url", "url"})  # a checked-out folder must not redirect data
-
-
-@dataclass(frozen=True, slots=True)
-class StoreConfig:
-    url: str = ""  # sqlite:///path or postgresql://...; empty: <home>/mnemic.db
-    busy_timeout_ms: int = 5_000
-    readers: int = 4
-    query_deadline_ms: int = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class JournalConfig:
-    key: str = "auto"  # auto | keyring | file | env:NAME (32 bytes, base64)
-    wal_encrypt: bool = True
-    spool_wait_ms: int = 2_000  # how long `record` waits for a database server before it answers "spooled"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordConfig:
-    max_bytes: int = 4 * 1024 * 1024
-    future_tolerance_s: int = 86_400
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingsConfig:
-    provider: Literal["auto", "local", "hashing", "multilingual", "ollama", "openai", "gemini", "none"] = "auto"
-    model: str = ""
-    dimension: int = 0  # 0: the model's own
-    base_url: str = ""
-    api_key: str = field(default="", repr=False)  # the key, env:NAME or cmd:COMMAND
-    threads: int = 0  # 0: one per core, at most 4
-    timeout_s: float = 30.0
-    batch: int = 64
-
-
-@dataclass(frozen=True, slots=True)
-class VectorConfig:
-    enabled: bool = True
-    index_type: Literal["exact", "sqlite-vec", "pgvector", "memory"] = "exact"
-    similarity_metric: Literal["cosine", "dot_product", "euclidean"] = "cosine"
-    top_k: int = 10
-    similarity_threshold: float | None = None  # None: the space's own floor
-    rerank: bool = False
-    rerank_model: str = ""  # path of an ONNX file, or the URL of a /v1/rerank endpoint
-    ef_search: int = 64
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkerConfig:
-    strategy: Literal["token", "semantic"] = "token"
-    max_tokens: int = 512
-    overlap_tokens: int = 64
-    tokenizer: str = "cl100k_base"
-    min_tokens: int = 64
-    breakpoint_threshold: float = 0.3
-
-
-@dataclass(frozen=True, slots=True)
-class TopicsConfig:
-    enabled: bool = True
-    max_topics_per_entry: int = 3
-    taxonomy: Literal["auto", "fixed", "hybrid"] = "auto"
-    custom_topics: tuple[str, ...] = ()
-    min_confidence: float = 0.6
-
-
-@dataclass(frozen=True, slots=True)
-class FilterConfig:
-    enabled: bool = True
-    autosave_threshold: float = 0.4
-    novelty_threshold: float = 0.85
-    min_length: int = 20
-    max_length: int = 10_000
-    exclude_patterns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RecallConfig:
-    fusion: Literal["absolute", "rrf", "weighted", "vector", "keyword"] = "absolute"
-    share_of_best: float = 0.0  # drop hits below this share of the best score; 0 keeps all k
-    rerank_timeout_ms: int = 2_000
-    embed_timeout_ms: int = 3_000  # how long a question waits for its vector before it is keyword search
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerConfig:
-    enabled: bool = True
-    poll_ms: int = 2_000
-    lease_s: float = 30.0
-    batch: int = 128
-
-
-@dataclass(frozen=True, slots=True)
-class ContextConfig:
-    sources: bool = False
-    tokens: int = 1_200
-    deadline_ms: int = 800
-
-
-@dataclass(frozen=True, slots=True)
-class ServerConfig:
-    host: str = "127.0.0.1"
-    port: int = 7437
-    token: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class UpstreamConfig:
-    base_url: str = ""
-    api_key: str = field(default="", repr=False)
-    model: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HygieneConfig:
-    enabled: bool = False
-    schedule: Literal["hourly", "daily", "weekly"] = "daily"
-    max_entries: int = 10_000
-    prune_after_days: int = 90
-    dedup_similarity_threshold: float = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    home: Path = Path()
-    timezone: str = ""  # IANA name for times typed without a zone; empty: the machine's
-    namespace: str = "default"
-    project: str = ""  # the name of the project, instead of the one found from its folder and repository
-    store: StoreConfig = StoreConfig()
-    journal: JournalConfig = JournalConfig()
-    record: RecordConfig = RecordConfig()
-    embeddings: EmbeddingsConfig = EmbeddingsConfig()
-    vector: VectorConfig = VectorConfig()
-    chunker: ChunkerConfig = ChunkerConfig()
-    topics: TopicsConfig = TopicsConfig()
-    filter: FilterConfig = FilterConfig()
-    recall: RecallConfig = RecallConfig()
-    worker: WorkerConfig = WorkerConfig()
-    context: ContextConfig = ContextConfig()
-    server: ServerConfig = ServerConfig()
-    upstream: UpstreamConfig = UpstreamConfig()
-    hygiene: HygieneConfig = HygieneConfig()
-
-    @property
-    def store_url(self) -> str:
-        return self.store.url or f"sqlite:///{self.home / 'mnemic.db'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +91,12 @@ def load(
     home = home.absolute() if home else default_home(environment)
     known = {key for key, _ in _leaves(Config())}
     values: dict[str, tuple[object, Origin]] = {}
-    for path, banned in ((user_file(environment, home), frozenset[str]()), (_project_file(folder), NOT_IN_PROJECT)):
-        if path and path.is_file():
-            for key, value in _flatten(_toml(path)):
-                _check(key, known, str(path))
-                if key.rsplit(".", 1)[-1] in banned:
-                    raise ConfigError(f"{path}: {key} may not be set by a project file; put it in your own config")
-                values[key] = (value, str(path))
+    for path, banned in _files(environment, home, folder):
+        for key, value in _read(path):
+            _check(key, known, str(path))
+            if key.rsplit(".", 1)[-1] in banned:
+                raise ConfigError(f"{path}: {key} may not be set by a project file; put it in your own config")
+            values[key] = (value, str(path))
     for name, text in _environment_keys(environment):
         key = name[len("MNEMIC_") :].lower().replace("__", ".")
         _check(key, known, f"environment variable {name}")
@@ -257,6 +116,38 @@ def _environment_keys(environment: Mapping[str, str]) -> Iterator[tuple[str, str
     for name, text in sorted(environment.items()):
         if name.startswith("MNEMIC_") and name != "MNEMIC_HOME":
             yield name, text
+
+
+def _files(environment: Mapping[str, str], home: Path, folder: Path | None) -> Iterator[tuple[Path, frozenset[str]]]:
+    """Files that exist, weakest first, with the last parts of keys that they may not set."""
+    user = user_file(environment, home)
+    for path, banned in ((user.with_suffix(".json"), frozenset[str]()), (user, frozenset[str]())):
+        if path.is_file():
+            yield path, banned
+    project = _project_file(folder)
+    if project is not None:
+        yield project, NOT_IN_PROJECT
+
+
+def _read(path: Path) -> Iterator[tuple[str, object]]:
+    table = _json(path) if path.suffix == ".json" else _toml(path)
+    for found in translated(_flatten(table)):
+        if isinstance(found, Ignored):
+            log.info("%s: %s has no effect: %s", path, found.key, found.why)
+        else:
+            yield found
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{path} is not valid JSON: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path} holds no JSON object")
+    return table
 
 
 def _project_file(folder: Path | None) -> Path | None:

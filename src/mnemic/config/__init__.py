@@ -1,0 +1,45 @@
+"""Settings: what can be set (`settings`), where values come from (`loading`), other systems' blocks (`pasted`)."""
+
+from mnemic.config.loading import PROJECT_FILE, SECRET_KEYS, Setting, default_home, load, user_file, without_password
+from mnemic.config.settings import (
+    ChunkerConfig,
+    Config,
+    ContextConfig,
+    EmbeddingsConfig,
+    FilterConfig,
+    HygieneConfig,
+    JournalConfig,
+    RecallConfig,
+    RecordConfig,
+    ServerConfig,
+    StoreConfig,
+    TopicsConfig,
+    UpstreamConfig,
+    VectorConfig,
+    WorkerConfig,
+)
+
+__all__ = [
+    "PROJECT_FILE",
+    "SECRET_KEYS",
+    "ChunkerConfig",
+    "Config",
+    "ContextConfig",
+    "EmbeddingsConfig",
+    "FilterConfig",
+    "HygieneConfig",
+    "JournalConfig",
+    "RecallConfig",
+    "RecordConfig",
+    "ServerConfig",
+    "Setting",
+    "StoreConfig",
+    "TopicsConfig",
+    "UpstreamConfig",
+    "VectorConfig",
+    "WorkerConfig",
+    "default_home",
+    "load",
+    "user_file",
+    "without_password",
+]
