@@ -42,7 +42,7 @@ class Mnemic:
             home=home,
             url=url or f"sqlite:///{home / 'mnemic.db'}",
             namespace=f"bench-{uuid4().hex}" if url else "bench",
-            settings={"embeddings.provider": embedder, "embeddings.threads": 1},
+            settings={"embeddings.provider": embedder, "embeddings.threads": 1, "journal.key": "file"},
         )
         self._doc_of: dict[UUID, str] = {}
 

@@ -103,7 +103,7 @@ def measured(size: int, home: Path, url: str | None) -> dict[str, Any]:
 
 def opened(size: int, home: Path, url: str | None, namespace: str) -> Memory:
     batch = 2_000 if size > 10_000 else 128
-    settings = {"worker.enabled": False, "worker.batch": batch}
+    settings = {"worker.enabled": False, "worker.batch": batch, "journal.key": "file"}
     return Memory.open(home=home, url=url, namespace=namespace, embedder=FakeEmbedder(), settings=settings)
 
 

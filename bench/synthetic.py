@@ -29,8 +29,8 @@ SPACE = Space("local", "all-MiniLM-L6-v2-int8", DIMENSION, "mean-l2")  # the def
 FUNCTION = tuple(
     re.findall(
         r"\w+",
-        """the to and a of i in it you that is for on my have with was but this so be at are we not me do as just like what
-        about if or can your from all they there when one had out how up an get will would their more some she he""",
+        """the to and a of i in it you that is for on my have with was but this so be at are we not me do as just like
+        what about if or can your from all they there when one had out how up an get will would their more she he""",
     )
 )
 _START = datetime(2023, 1, 2, 8, tzinfo=UTC)

@@ -216,7 +216,8 @@ def lexical(question: Question, view: View, weights: Weights) -> Floats:
     found = [view.passages.postings(term) for term in question.hashes]
     # A literal nobody used asks for nothing: its words are asked for as well, and stand for it.
     some = [f for f, literal in zip(found, question.literal, strict=True) if f or not literal]
-    idf = [_idf(len(f[0]) if f else 0, size + weights.prior) for f in some]
+    total, used = size + weights.prior + 0.5, [len(f[0]) if f else 0 for f in some]
+    idf = [max(1e-6, log((total - n) / (n + 0.5))) for n in used]
     asked = sum(idf)
     for postings, weight in zip(some, idf, strict=True):
         if postings and weight >= NEGLIGIBLE * asked:
@@ -232,10 +233,6 @@ def lexical(question: Question, view: View, weights: Weights) -> Floats:
         starts = np.flatnonzero(np.diff(chunk, prepend=-1))
         best[chunk[starts]] = np.maximum.reduceat(score[hit], starts) / np.float32(asked)
     return best
-
-
-def _idf(frequency: int, total: float) -> float:
-    return max(1e-6, log((total - frequency + 0.5) / (frequency + 0.5)))
 
 
 def _spread(found: tuple[Ints, Ints], view: View, scratch: Floats) -> Ints:
