@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, tzinfo
 from functools import cache
 from pathlib import Path
@@ -22,8 +22,10 @@ from mnemic.engine.analysis import Analyser
 from mnemic.engine.embedding import Embedders, Models
 from mnemic.engine.judging import Judge
 from mnemic.engine.parts import Engine
+from mnemic.engine.sources import SourceText
 from mnemic.engine.spool import Spool
 from mnemic.errors import ConfigError, InvalidInput, MnemicError
+from mnemic.integrations import documents as documents_of
 from mnemic.models import pick, tokens
 from mnemic.ports import Clock, Embedder, Reranker
 from mnemic.store import Store
@@ -190,6 +192,16 @@ def journal_folder(config: Config) -> Path:
     """A journal belongs to one store: its folder is named after the store's URL without the password."""
     url = configuration.without_password(config.store_url)
     return config.home / "journal" / hashlib.sha256(url.encode()).hexdigest()[:16]
+
+
+def documents(place: str, *, allow_private: bool) -> Iterator[SourceText | documents_of.Failure]:
+    """The documents of a file, a folder or an address, as sources to ingest; what cannot be read is a Failure."""
+    where = place if "://" in place else Path(place).expanduser().absolute()  # a source is known by its whole path
+    for found in documents_of.read(where, documents_of.ReadOptions(allow_private=allow_private)):
+        if isinstance(found, documents_of.Document):
+            yield SourceText(found.uri, found.name, found.type, found.text, found.title)
+        else:
+            yield found
 
 
 def zone_of(config: Config) -> tzinfo:

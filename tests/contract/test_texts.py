@@ -9,6 +9,7 @@ import pytest
 from mnemic import Memory
 from mnemic.domain.drafts import Draft
 from tests.conftest import OpenMemory
+from tests.contract.corpus import BEGIN
 from tests.fakes import FakeEmbedder
 
 pytestmark = pytest.mark.usefixtures("back_end")
@@ -62,12 +63,12 @@ def test_u64_cjk_is_found_by_the_lexical_arm(open_memory: OpenMemory, text: str,
 
 def test_u67_unstorable_characters_are_replaced_and_neighbours_untouched(memory: Memory) -> None:
     def drafts() -> list[Draft]:
-        made = [Draft(f"ordinary turn {n} of a long transcript", id=UUID(int=n + 1)) for n in range(100)]
-        made[36] = Draft("a\x00b is what the tool printed", id=UUID(int=37))
-        made[37] = Draft("half a smile \ud83d ends here", id=UUID(int=38))
-        made[38] = Draft("data too", id=UUID(int=39), data={"k\ud83d": "v\x00", "list": ["\udc00", {"deep": "\x00"}]})
-        made[39] = Draft(b"caf\xe9 au lait".decode("utf-8", "surrogateescape"), id=UUID(int=40))
-        made[40] = Draft("\ufffe and \u202e are legal, if odd", id=UUID(int=41))
+        made = [Draft(f"ordinary turn {n} of a long transcript", id=UUID(int=n + 1), at=BEGIN) for n in range(100)]
+        made[36] = Draft("a\x00b is what the tool printed", id=UUID(int=37), at=BEGIN)
+        made[37] = Draft("half a smile \ud83d ends here", id=UUID(int=38), at=BEGIN)
+        made[38] = Draft("data too", id=UUID(int=39), at=BEGIN, data={"k\ud83d": "v\x00", "list": ["\udc00", {"deep": "\x00"}]})
+        made[39] = Draft(b"caf\xe9 au lait".decode("utf-8", "surrogateescape"), id=UUID(int=40), at=BEGIN)
+        made[40] = Draft("\ufffe and \u202e are legal, if odd", id=UUID(int=41), at=BEGIN)
         return made
 
     first = memory.record_many(drafts())

@@ -74,13 +74,12 @@ def _listed(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-STOP = _listed(
+STOP = _listed(  # the last three are what "can't", "shan't" and "won't" leave
     """a about also am an and any are as at be because been being but by can could did do does doing done for from
     had has have having he her here hers him his how i if in into is it its itself just let me mine my myself no nor
     not of off on or our ours ourselves out own please quite rather really she should so some such than that the
     their theirs them themselves then there these they this those through to too until upon us very was we were what
-    whatever when where whether which while who whom whose why will with would you your yours yourself don didn doesn
-    isn aren wasn weren hasn haven hadn won wouldn couldn shouldn ain ca"""
+    whatever when where whether which while who whom whose why will with would you your yours yourself ca sha wo"""
 )
 
 # Porter joins regular forms only; people tell their lives in irregular ones.

@@ -9,7 +9,6 @@ import os
 import platform
 import shutil
 import stat
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,20 @@ Level = Literal["ok", "warn", "fail"]
 
 SQLITE_FLOOR = (3, 51, 3)
 LITTLE_BYTES, TOO_LITTLE_BYTES = 500_000_000, 20_000_000
-_NETWORK = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "fuse.sshfs", "fuse.rclone", "davfs")
+_NETWORK = (
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "9p",
+    "afs",
+    "ceph",
+    "glusterfs",
+    "fuse.sshfs",
+    "fuse.rclone",
+    "davfs",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +53,7 @@ def failed(name: str, error: MnemicError | OSError, fix: str = "") -> Check:
 
 def of_the_system() -> Iterator[Check]:
     """Python and SQLite."""
-    version = platform.python_version()
-    if sys.version_info >= (3, 11):
-        yield Check("python", "ok", f"{version} on {platform.system()}")
-    else:
-        yield Check("python", "fail", f"{version} is too old", "install Python 3.11 or newer")
+    yield Check("python", "ok", f"{platform.python_version()} on {platform.system()}")  # an older one cannot import us
     try:
         import apsw
     except ImportError as error:
@@ -90,7 +98,9 @@ def _permissions(home: Path) -> Check:
     if os.name != "posix":
         return Check("permissions", "ok", "as the system sets them")
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
-        return Check("permissions", "fail", f"{home} cannot be written by uid {os.geteuid()}", f"chown or chmod 700 {home}")
+        return Check(
+            "permissions", "fail", f"{home} cannot be written by uid {os.geteuid()}", f"chown or chmod 700 {home}"
+        )
     if stat.S_IMODE(home.stat().st_mode) & 0o077:
         return Check("permissions", "warn", f"others can look into {home}", f"chmod 700 {home}")
     places = [*home.iterdir(), *home.glob("journal/*/*")]
@@ -112,7 +122,9 @@ def _disk(home: Path) -> Check:
     text = f"{free / 1e9:.1f} GB free"
     if free < TOO_LITTLE_BYTES:
         return Check("disk", "fail", text, f"free some space for {home}")
-    return Check("disk", "warn" if free < LITTLE_BYTES else "ok", text, "" if free >= LITTLE_BYTES else "free some space")
+    return Check(
+        "disk", "warn" if free < LITTLE_BYTES else "ok", text, "" if free >= LITTLE_BYTES else "free some space"
+    )
 
 
 def _file_system(home: Path) -> str:

@@ -23,7 +23,13 @@ def start_worker(home: Path, environment: Mapping[str, str]) -> None:
     try:
         with _log(home) as log:
             process = subprocess.Popen(  # type: ignore[call-overload]
-                words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=dict(environment), close_fds=True, **detached
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=dict(environment),
+                close_fds=True,
+                **detached,
             )
     except OSError:
         return

@@ -126,7 +126,7 @@ def _same_folder(one: str, other: str) -> bool:
     if one == other:
         return True
     try:
-        return os.path.samefile(one, other)  # the same under another spelling, where case does not count
+        return Path(one).samefile(other)  # the same under another spelling, where case does not count
     except OSError:
         return False
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mnemic import app
 from mnemic.config import Config
@@ -31,6 +32,9 @@ from mnemic.errors import (
     StorageError,
     StorageLocked,
 )
+
+if TYPE_CHECKING:
+    from mnemic.store.driver import Driver
 
 _MAGIC = b"SQLite format 3\x00"
 
@@ -60,9 +64,9 @@ class Restored:
 
 
 def restore_store(config: Config, plan: Plan) -> Restored:
-    """Errors: InvalidInput (no backup; something is here), SchemaTooNew, StorageDamaged, StorageLocked, StorageError."""
+    """Errors: InvalidInput (no backup; something is here), StorageError and its kin."""
     store = _store_path(config)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     _look_at(plan.file)
     store.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _copied(plan.file, store.with_name(f"{store.name}.restoring-{stamp}")) as copy:
@@ -141,12 +145,12 @@ def _check_copy(config: Config, copy: Path) -> int:
         raise InvalidInput(f"this is no mnemic store, or an incomplete one: {error}") from error
 
 
-def _events(driver: object) -> int:
+def _events(driver: Driver) -> int:
     from mnemic.store.chunks import Chunks
     from mnemic.store.events import Events
 
-    events = Events(driver)  # type: ignore[arg-type]
-    return sum(events.counts(head.namespace)[0] for head in Chunks(driver).heads())  # type: ignore[arg-type]
+    events = Events(driver)
+    return sum(events.counts(head.namespace)[0] for head in Chunks(driver).heads())
 
 
 def _let_go(config: Config, store: Path, *, replace: bool) -> int:

@@ -132,7 +132,12 @@ def _vectors(engine: Engine, *, repair: bool) -> Iterator[Check]:
         yield failed("vectors", error)
         return
     if damaged and repair:
-        yield Check("vectors", "warn", f"{damaged} damaged ones dropped; the worker makes them again", "mnemic work --until-idle")
+        yield Check(
+            "vectors",
+            "warn",
+            f"{damaged} damaged ones dropped; the worker makes them again",
+            "mnemic work --until-idle",
+        )
     elif damaged:
         yield Check("vectors", "fail", f"{damaged} are damaged and count as missing", "mnemic doctor --repair")
     else:

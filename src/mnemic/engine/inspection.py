@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from mnemic.domain.types import Event, EventId
+from mnemic.domain.types import Event, EventId, JsonValue
 from mnemic.engine.parts import Engine
+from mnemic.engine.topics import names
 from mnemic.errors import InvalidInput, NotFound
 
 
 @dataclass(frozen=True, slots=True)
 class SeenChunk:
-    """Characters `start` to `stop` of the event. `kept`: whether it gets a vector; `verdict`: why not, or "".
-    `spaces`: the embedding spaces in which it has one."""
+    """Characters `start` to `stop` of the event. `kept`: whether it gets a vector; `verdict`: what the filter decided
+    and from which parts, empty before it did. `same_as`: the chunk that said the same first. `archived`: why it is out of
+    the index, or "". `spaces`: the embedding spaces in which it has a vector. `topics`: label and confidence."""
 
     id: int
     start: int
@@ -21,7 +25,11 @@ class SeenChunk:
     words: int
     text: str
     kept: bool
-    verdict: str
+    decided: bool
+    verdict: Mapping[str, JsonValue]
+    same_as: int | None
+    archived: str
+    topics: tuple[tuple[str, float], ...]
     spaces: tuple[str, ...]
 
 
@@ -68,4 +76,19 @@ def _chunk(engine: Engine, namespace: str, event: Event, ident: int) -> SeenChun
         raise NotFound(f"there is no chunk {ident} in namespace {namespace!r}")
     spaces = tuple(s.space.label for s in store.upkeep.spaces() if store.vectors.some(namespace, s.id, [ident]))
     text = event.text[detail.start : detail.stop]
-    return SeenChunk(ident, detail.start, detail.stop, detail.words, text, detail.kept, detail.verdict, spaces)
+    named = names(store, namespace)
+    topics = store.chunks.topics(namespace, [ident]).get(ident, [])
+    return SeenChunk(
+        id=ident,
+        start=detail.start,
+        stop=detail.stop,
+        words=detail.words,
+        text=text,
+        kept=detail.kept,
+        decided=detail.decided == 1,
+        verdict=json.loads(detail.verdict) if detail.verdict else {},
+        same_as=detail.same_as,
+        archived=detail.archived,
+        topics=tuple((named.label(key), confidence) for key, confidence in topics),
+        spaces=spaces,
+    )

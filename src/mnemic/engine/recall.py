@@ -12,7 +12,7 @@ from mnemic.domain import cues, ranking
 from mnemic.domain.types import Chunk, ChunkId, Event, Hit, Query
 from mnemic.engine.floors import floor_of
 from mnemic.engine.judging import understands
-from mnemic.engine.topics import chunks_about
+from mnemic.engine.topics import chunks_about, names
 from mnemic.store import Store
 from mnemic.store.chunks import Placed
 from mnemic.store.indexes import State
@@ -185,9 +185,12 @@ def _hits(store: Store, namespace: str, state: State, query: Query, scored: Scor
                 others.setdefault(first.seq, []).append(ChunkId(ident))
     events = store.events.by_seq(namespace, best)
     topics = store.chunks.topics(namespace, (place.id for _, place in best.values()))
+    named = names(store, namespace) if topics else None
     return [
         Hit(
-            chunk=chunk_of(events[seq], place, [key for key, _ in topics.get(place.id, ())]),
+            chunk=chunk_of(
+                events[seq], place, [named.label(key) for key, _ in topics.get(place.id, ())] if named else ()
+            ),
             event=events[seq],
             score=round(float(scored.scores[position]), 6),
             found_by=scored.found_by[position],

@@ -11,7 +11,6 @@ from mnemic.domain.topics import key
 from mnemic.domain.types import Event, Kind
 from mnemic.errors import InvalidInput, NotFound
 from mnemic.store import Store
-from mnemic.store.events import EventFilter
 
 VERB = "topic"
 
@@ -56,7 +55,7 @@ def names(store: Store, namespace: str) -> Names:
     """Labels as first written, then every rename and merge in order. Blocking."""
     labels = store.chunks.labels(namespace)
     into: dict[str, str] = {}
-    for event in _edits(store, namespace):
+    for event in store.events.edits(namespace, VERB):
         operation = event.data.get("operation")
         name, target = str(event.data.get("key", "")), str(event.data.get("to", ""))
         if operation == "rename":
@@ -102,7 +101,7 @@ def rename(store: Store, namespace: str, old: str, new: str) -> Draft:
 def undo(store: Store, namespace: str) -> Draft:
     """The edit that takes back the latest rename or merge that stands. Errors: NotFound."""
     undone: set[str] = set()
-    for event in reversed(_edits(store, namespace)):
+    for event in reversed(store.events.edits(namespace, VERB)):
         if "undoes" in event.data:
             undone.add(str(event.data["undoes"]))
         elif event.id.hex not in undone:
@@ -126,17 +125,6 @@ def _known(named: Names, label: str) -> str:
 
 def _edit(text: str, data: Mapping[str, object]) -> Draft:
     return Draft(text, kind=Kind.EDIT.value, channel="edit", data={"verb": VERB, **data})  # type: ignore[dict-item]
-
-
-def _edits(store: Store, namespace: str) -> list[Event]:
-    found: list[Event] = []
-    after = 0
-    while True:
-        page = store.events.select(namespace, EventFilter(kinds=(Kind.EDIT,), after=after))
-        found += [event for event in page if event.data.get("verb") == VERB]
-        if len(page) < 1_000:
-            return found
-        after = page[-1].seq
 
 
 def chunks_about(store: Store, namespace: str, labels: Iterable[str]) -> list[int]:

@@ -88,7 +88,7 @@ class ChunkDetail:
     words: int
     flags: int
     kept: bool
-    decided: bool
+    decided: int
     verdict: str
     same_as: int | None
     archived: str
@@ -126,7 +126,7 @@ class Chunks:
             return None
         number, seq, start, stop, words, flags, kept, decided, verdict, same_as, archived = rows[0]
         return ChunkDetail(
-            number, seq, start, stop, words, flags, bool(kept), bool(decided), verdict, same_as, archived
+            number, seq, start, stop, words, flags, bool(kept), decided, verdict, same_as, archived
         )
 
     def of_event(self, namespace: str, seq: int) -> list[Placed]:

@@ -130,6 +130,11 @@ class Events:
         }
         return [event_of(row) for row in self._driver.read(namespace, lambda tx: tx.fetch("events", params))]
 
+    def edits(self, namespace: str, verb: str) -> list[Event]:
+        """The edits of a verb, in order: what people changed in the views."""
+        rows = self._driver.read(namespace, lambda tx: tx.fetch("edits", {"namespace": namespace}))
+        return [event for event in map(event_of, rows) if event.data.get("verb") == verb]
+
     def holding(self, namespace: str, needle: str, limit: int) -> list[int]:
         """seqs of events whose text holds the needle in any case, newest first: a scan, for what has no terms."""
         params = {"namespace": namespace, "needle": needle.lower(), "limit": limit}

@@ -24,7 +24,7 @@ class Shell(StrEnum):
 @command(app, "completion")
 def completion(door: Door, shell: Annotated[Shell, typer.Argument(help="Of which shell.")]) -> Reply:
     """Print the completion script of a shell, such as: eval "$(mnemic completion bash)"."""
-    from typer.completion import get_completion_script
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
     script = get_completion_script(prog_name="mnemic", complete_var="_MNEMIC_COMPLETE", shell=shell.value)
     return Reply({"shell": shell.value, "script": script}, [script])

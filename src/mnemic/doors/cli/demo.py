@@ -56,7 +56,7 @@ def demo(door: Door) -> Reply:
         "seconds": seconds,
         "questions": [_as_data(question, found) for question, found in asked],
     }
-    head = f"Recorded {len(drafts)} messages of {sessions} conversations between Mara, Tom and an assistant, March to April."
+    head = f"Recorded {len(drafts)} messages of {sessions} conversations: Mara, Tom and an assistant, March to April."
     lines = [head, f"Meaning is compared by: {embedder}", *_lines(door, asked), *_closing(better, seconds)]
     return Reply(data, lines)
 
@@ -112,7 +112,7 @@ def _lines(door: Door, asked: list[tuple[dict[str, Any], Recalled]]) -> Iterator
 
 
 def _reasons(hit: Hit, question: str) -> list[str]:
-    from mnemic.doors.cli.reasons import matched_words, nearness
+    from mnemic.doors.cli.reasons import FAR, matched_words, nearness
 
     event = hit.event
     speaker = event.actor or f"the {event.role}"
@@ -121,13 +121,19 @@ def _reasons(hit: Hit, question: str) -> list[str]:
     if words:
         reasons.append(f"the same words: {', '.join(words)}")
     similarity = hit.parts.get("similarity")
-    if similarity is not None and "vector" in hit.found_by:
+    if similarity is not None and similarity >= FAR:
         reasons.append(f"{nearness(similarity)}: {similarity:.2f} of 1")
+    elif not words:
+        reasons.append("stands beside what matches")
     return reasons
 
 
 def _closing(better: str, seconds: float) -> list[str]:
-    advice = [f"Better: {better}"] if better else ["Better for other languages than English: pip install 'mnemic[multilingual]'"]
+    advice = (
+        [f"Better: {better}"]
+        if better
+        else ["Better for other languages than English: pip install 'mnemic[multilingual]'"]
+    )
     steps = [
         "",
         f"All of this took {seconds} s, and its folder is gone again.",

@@ -47,7 +47,9 @@ def _checks(door: Door, *, repair: bool) -> Iterator[Check]:
     except ConfigError as error:
         yield failed("config", error, "correct or remove it there")
         return
-    yield Check("config", "ok", f"{sum(s.origin != 'default' for s in door.loaded[1])} settings differ from the default")
+    yield Check(
+        "config", "ok", f"{sum(s.origin != 'default' for s in door.loaded[1])} settings differ from the default"
+    )
     yield from of_the_place(config)
     from mnemic.doors.store_checks import of_the_store
 

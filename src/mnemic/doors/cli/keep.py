@@ -40,9 +40,7 @@ def restore(
     door: Door,
     file: Annotated[Path, typer.Argument(help="A file that `mnemic backup` wrote.", show_default=False)],
     yes: Yes = False,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Leave out what the journal holds since that backup.")
-    ] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Leave out what the journal holds since that backup.")] = False,
 ) -> Reply:
     """Put a backup in the place of the store; what is there is kept beside it.
 

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Optional, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.models import OptionInfo
@@ -27,11 +27,11 @@ class CommonOptions:
     """The options of every command; before its name they mean the same."""
 
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of text.")] = False
-    home: Annotated[
-        Optional[Path], typer.Option("--home", help="Where the memory lies, instead of MNEMIC_HOME.")  # noqa: UP045 - Typer
-    ] = None
-    namespace: Annotated[Optional[str], typer.Option("--namespace", help="Whose memory it is.")] = None  # noqa: UP045
-    verbose: Annotated[int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Logs to stderr; twice for more.")] = 0
+    home: Annotated[Path | None, typer.Option("--home", help="Where the memory lies, instead of MNEMIC_HOME.")] = None
+    namespace: Annotated[str | None, typer.Option("--namespace", help="Whose memory it is.")] = None
+    verbose: Annotated[
+        int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Logs to stderr; twice for more.")
+    ] = 0
 
 
 def command(app: typer.Typer, name: str, **settings: Any) -> Callable[[Callable[..., Reply]], Callable[..., Reply]]:
@@ -72,7 +72,7 @@ def flat_options(options: type[Any]) -> Flat:
 def _name_the_value(name: str, hint: Any) -> None:
     """`--since SINCE` in the help, not `--since <list[str]>`."""
     for info in getattr(hint, "__metadata__", ()):
-        takes_value = hint.__origin__ not in (bool, Optional[bool]) and not getattr(info, "count", False)  # noqa: UP045
+        takes_value = hint.__origin__ not in (bool, bool | None) and not getattr(info, "count", False)
         if isinstance(info, OptionInfo) and takes_value:
             info.metavar = info.metavar or name.upper()
 
@@ -83,9 +83,7 @@ def _flattened(function: Callable[..., Reply]) -> Callable[..., int]:
 
     def run(context: typer.Context, **given: Any) -> int:
         door = Door(common_of(context, given))
-        arguments: dict[str, object] = {
-            name: given[name] for name in given if name in grouped and not grouped[name]
-        }
+        arguments: dict[str, object] = {name: given[name] for name in given if name in grouped and not grouped[name]}
         for name, kind in grouped.items():
             if kind is not None:
                 arguments[name] = kind(**{item.name: _value(given[item.name]) for item in fields(kind)})
@@ -130,5 +128,7 @@ def _value(value: object) -> object:
 
 def _default(item: Field[Any]) -> object:
     if item.default is not MISSING:
-        return list(item.default) if isinstance(item.default, tuple) else item.default
+        return item.default
+    if item.default_factory is not MISSING:
+        return item.default_factory()
     return inspect.Parameter.empty

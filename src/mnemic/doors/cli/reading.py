@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from mnemic.config import Config
@@ -45,8 +46,8 @@ def warm_up(config: Config) -> None:
 
 def _import_model() -> None:
     with contextlib.suppress(ImportError):
-        import onnxruntime
-        import tokenizers  # noqa: F401
+        import_module("onnxruntime")
+        import_module("tokenizers")
 
 
 def _load(engine: Engine, namespace: str) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mnemic.domain.types import Event, Hit
 
 _MOST_WORDS = 6
+FAR = 0.2  # a cosine below this says little
 
 
 def matched_words(question: str, text: str, actor: str = "") -> list[str]:
@@ -31,7 +32,7 @@ def matched_words(question: str, text: str, actor: str = "") -> list[str]:
 
 def nearness(similarity: float) -> str:
     """A cosine in words; the number says the rest."""
-    for least, words in ((0.6, "very near in meaning"), (0.4, "near in meaning"), (0.2, "somewhat near in meaning")):
+    for least, words in ((0.6, "very near in meaning"), (0.4, "near in meaning"), (FAR, "somewhat near in meaning")):
         if similarity >= least:
             return words
     return "far in meaning"
@@ -49,7 +50,8 @@ def reason(hit: Hit, question: str) -> str:
         parts.append("words in the turns around it")
     similarity = hit.parts.get("similarity")
     if similarity is not None and "vector" in hit.found_by:
-        parts.append(f"{nearness(similarity)} ({similarity:.2f})")
+        near = similarity >= FAR or parts
+        parts.append(f"{nearness(similarity)} ({similarity:.2f})" if near else "stands beside what matches")
     return "; ".join(parts) or "nothing better was found"
 
 

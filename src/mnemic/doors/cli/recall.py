@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Optional
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,16 +25,23 @@ Question = Annotated[str, typer.Argument(help="Any text; `-` reads it from stdin
 
 @dataclass(frozen=True, slots=True)
 class RecallOptions:
-    k: Annotated[Optional[int], typer.Option("-k", "--k", min=1, help="At most so many hits.", show_default="10")] = None  # noqa: UP045 - for Typer
-    kind: Annotated[list[str], typer.Option(help="Only such events; may be given more than once.")] = ()  # type: ignore[assignment]
-    role: Annotated[list[str], typer.Option(help="Only what was said in such a role.")] = ()  # type: ignore[assignment]
-    session: Annotated[list[str], typer.Option(help="Only from such a session.")] = ()  # type: ignore[assignment]
-    channel: Annotated[list[str], typer.Option(help="Only from such a channel.")] = ()  # type: ignore[assignment]
-    project: Annotated[list[str], typer.Option(help="Only from the project of such a folder or name.")] = ()  # type: ignore[assignment]
-    topic: Annotated[list[str], typer.Option(help="Only what has such a topic.")] = ()  # type: ignore[assignment]
-    since: Annotated[Optional[str], typer.Option(help="Said then or later: 2026-03-01, yesterday.")] = None  # noqa: UP045
-    until: Annotated[Optional[str], typer.Option(help="Said before the end of that time.")] = None  # noqa: UP045
-    rerank: Annotated[Optional[bool], typer.Option("--rerank/--no-rerank", help="Let the re-ranker order the best.", show_default=False)] = None  # noqa: UP045, E501
+    k: Annotated[
+        int | None, typer.Option("-k", "--k", min=1, help="At most so many hits [10].", show_default=False)
+    ] = None
+    kind: Annotated[list[str], typer.Option(help="Only such events; repeatable.")] = field(default_factory=list)
+    role: Annotated[list[str], typer.Option(help="Only what was said in this role.")] = field(default_factory=list)
+    session: Annotated[list[str], typer.Option(help="Only from this session.")] = field(default_factory=list)
+    channel: Annotated[list[str], typer.Option(help="Only from this channel.")] = field(default_factory=list)
+    project: Annotated[list[str], typer.Option(help="Only from this project (a folder or a name).")] = field(
+        default_factory=list
+    )
+    topic: Annotated[list[str], typer.Option(help="Only what has this topic.")] = field(default_factory=list)
+    since: Annotated[str | None, typer.Option(help="Said then or later: 2026-03-01, yesterday.")] = None
+    until: Annotated[str | None, typer.Option(help="Said before the end of that time.")] = None
+    rerank: Annotated[
+        bool | None,
+        typer.Option("--rerank/--no-rerank", help="Let the re-ranker order the best.", show_default=False),
+    ] = None
     fail_empty: Annotated[bool, typer.Option("--fail-empty", help="Exit code 3 if nothing is found.")] = False
     explain: Annotated[bool, typer.Option("--explain", help="Show every number of the score.")] = False
     full: Annotated[bool, typer.Option("--full", help="Show whole texts.")] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,13 +24,13 @@ Text = Annotated[str, typer.Argument(help="What to keep; `-` reads it from stdin
 
 @dataclass(frozen=True, slots=True)
 class RememberOptions:
-    session: Annotated[Optional[str], typer.Option(help="The session it belongs to.")] = None  # noqa: UP045 - for Typer
-    at: Annotated[Optional[str], typer.Option(help="When it happened: 2026-01-05, 2026-01-05T10:00, yesterday.")] = None  # noqa: UP045
+    session: Annotated[str | None, typer.Option(help="The session it belongs to.")] = None
+    at: Annotated[str | None, typer.Option(help="When it happened: 2026-01-05, 2026-01-05T10:00, yesterday.")] = None
     role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user"
     actor: Annotated[str, typer.Option(help="The name of who said it.")] = ""
     channel: Annotated[str, typer.Option(help="Where it was said.")] = ""
     kind: Annotated[str, typer.Option(help="note, message, document, a perception ...")] = "note"
-    importance: Annotated[Optional[float], typer.Option(help="0 to 1.")] = None  # noqa: UP045
+    importance: Annotated[float | None, typer.Option(help="0 to 1.")] = None
     data: Annotated[str, typer.Option(help="A JSON object to keep beside the text.")] = ""
     project: Annotated[str, typer.Option(help="A folder of the project, or a project's name.")] = ""
 

@@ -11,9 +11,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
-from mnemic.doors.cli.door import Common, Door
+from mnemic.doors.cli.door import Door
 from mnemic.doors.cli.errors import report
-from mnemic.doors.cli.options import CommonOptions, common_of, flat_options, signature_of
+from mnemic.doors.cli.options import CommonOptions, Flat, common_of, flat_options, signature_of
 from mnemic.doors.cli.output import set_up_streams
 from mnemic.version import __version__
 
@@ -26,6 +26,11 @@ COMMANDS = {
     "sessions": "show",
     "import": "transfer",
     "export": "transfer",
+    "ingest": "curate",
+    "source": "curate",
+    "sources": "curate",
+    "topics": "topics",
+    "hygiene": "hygiene",
     "status": "status",
     "doctor": "doctor",
     "reindex": "reindex",
@@ -74,7 +79,7 @@ def _root(context: typer.Context, version: bool = False, **given: Any) -> int:
 
 
 def _application() -> Any:
-    flat = {"version": (bool, typer.Option(False, "--version", "-V", help="Show the version."))}
+    flat: Flat = {"version": (bool, typer.Option(False, "--version", "-V", help="Show the version."))}
     flat |= flat_options(CommonOptions)
     _root.__signature__ = signature_of(flat)  # type: ignore[attr-defined]
     _root.__annotations__ = {"context": typer.Context} | {name: hint for name, (hint, _) in flat.items()}
@@ -96,4 +101,3 @@ def run(arguments: Sequence[str]) -> int:
         return report(KeyboardInterrupt(), as_json=as_json)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last line: people get words, not a traceback
         return report(error, as_json=as_json)
-

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Optional
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,7 @@ from mnemic.doors.cli.output import LINE_CHARS, Reply, clock, one_line, plain, s
 if TYPE_CHECKING:
     from mnemic.domain.types import Event
     from mnemic.engine.asking import Listing
-    from mnemic.engine.inspection import Seen
+    from mnemic.engine.inspection import Seen, SeenChunk
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -25,11 +25,11 @@ Most = Annotated[int, typer.Option("--limit", min=1, help="At most so many.")]
 
 @dataclass(frozen=True, slots=True)
 class EventsOptions:
-    session: Annotated[Optional[str], typer.Option(help="Only of this session.")] = None  # noqa: UP045 - for Typer
-    kind: Annotated[list[str], typer.Option(help="Only such events; may be given more than once.")] = ()  # type: ignore[assignment]
-    role: Annotated[list[str], typer.Option(help="Only what was said in such a role.")] = ()  # type: ignore[assignment]
-    since: Annotated[Optional[str], typer.Option(help="Said then or later.")] = None  # noqa: UP045
-    until: Annotated[Optional[str], typer.Option(help="Said before the end of that time.")] = None  # noqa: UP045
+    session: Annotated[str | None, typer.Option(help="Only of this session.")] = None
+    kind: Annotated[list[str], typer.Option(help="Only such events; repeatable.")] = field(default_factory=list)
+    role: Annotated[list[str], typer.Option(help="Only what was said in this role.")] = field(default_factory=list)
+    since: Annotated[str | None, typer.Option(help="Said then or later.")] = None
+    until: Annotated[str | None, typer.Option(help="Said before the end of that time.")] = None
     after: Annotated[int, typer.Option(min=0, help="Only with a higher number.")] = 0
     limit: Most = 50
 
@@ -102,6 +102,20 @@ def _short(door: Door, event: Event) -> str:
     return f"{head}  {one_line(event.text, LINE_CHARS)}"
 
 
+def _decided(chunk: SeenChunk) -> Iterator[str]:
+    if chunk.verdict:
+        parts = chunk.verdict.get("parts")
+        shown = ", ".join(f"{name} {value}" for name, value in parts.items()) if isinstance(parts, dict) else ""
+        why = f" ({chunk.verdict['reason']})" if "reason" in chunk.verdict else ""
+        yield f"filter: {chunk.verdict.get('decision')}{why}, score {chunk.verdict.get('score')} from {shown}"
+    if chunk.same_as is not None:
+        yield f"says the same as chunk:{chunk.same_as}"
+    if chunk.archived:
+        yield f"out of the index: {one_line(chunk.archived)}"
+    if chunk.topics:
+        yield "topics: " + ", ".join(f"{one_line(label, 60)} {confidence:.2f}" for label, confidence in chunk.topics)
+
+
 def _whole(door: Door, seen: Seen) -> Iterator[str]:
     out = door.out
     data = event_data(seen.event)
@@ -114,7 +128,7 @@ def _whole(door: Door, seen: Seen) -> Iterator[str]:
     yield safe(seen.event.text)
     for chunk in seen.chunks:
         yield ""
-        kept = "gets a vector" if chunk.kept else f"has no vector by decision: {one_line(chunk.verdict)}"
-        where = ", ".join(chunk.spaces) or ("not yet" if chunk.kept else "-")
-        line = f"chunk:{chunk.id}  characters {chunk.start}-{chunk.stop}  {chunk.words} words  {kept}  in: {where}"
-        yield out.styled(line, "dim")
+        where = ", ".join(chunk.spaces) or ("not yet" if chunk.kept else "none, by decision")
+        head = f"chunk:{chunk.id}  characters {chunk.start}-{chunk.stop}  {chunk.words} words  vector in: {where}"
+        yield out.styled(head, "dim")
+        yield from (out.styled(f"  {line}", "dim") for line in _decided(chunk))

@@ -32,7 +32,9 @@ def status(door: Door) -> Reply:
 def welcome(door: Door) -> Reply:
     """Where one is and what to do next; opens nothing."""
     config = door.config
-    new = config.store_url.startswith("sqlite:///") and not (config.home / "mnemic.db").exists() and not config.store.url
+    new = (
+        config.store_url.startswith("sqlite:///") and not (config.home / "mnemic.db").exists() and not config.store.url
+    )
     state = "new" if new else "in use"
     lines = [
         door.out.styled(f"mnemic {__version__}", "bold"),
@@ -45,7 +47,9 @@ def welcome(door: Door) -> Reply:
         "",
         "mnemic --help shows everything, mnemic doctor what could be better",
     ]
-    return Reply({"version": __version__, "home": config.home, "store": without_password(config.store_url), "new": new}, lines)
+    return Reply(
+        {"version": __version__, "home": config.home, "store": without_password(config.store_url), "new": new}, lines
+    )
 
 
 def _lines(door: Door, now: Status) -> Iterator[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Optional, TextIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, TextIO
 
 import typer
 
@@ -36,7 +36,9 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="JSON Lines, JSON or a
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    session: Annotated[Optional[str], typer.Option(help="The session of what names none [default: the file's name].")] = None  # noqa: UP045, E501 - for Typer
+    session: Annotated[str | None, typer.Option(help="The session of what names none [default: the file's name].")] = (
+        None
+    )
     channel: Annotated[str, typer.Option(help="The channel of what names none.")] = ""
     project: Annotated[str, typer.Option(help="A folder of the project, or a project's name.")] = ""
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read and count; keep nothing.")] = False
@@ -84,9 +86,7 @@ def import_(door: Door, file: File, options: ImportOptions) -> Reply:
     return _imported(door, tally, dry=options.dry_run)
 
 
-def _rows(
-    door: Door, source: tuple[BinaryIO, str, Advance], options: ImportOptions
-) -> Iterator[Incoming | Failure]:
+def _rows(door: Door, source: tuple[BinaryIO, str, Advance], options: ImportOptions) -> Iterator[Incoming | Failure]:
     from mnemic.doors.project import project_of
     from mnemic.integrations import importers
     from mnemic.integrations.incoming import Place, incoming
@@ -190,7 +190,7 @@ def _batches(rows: Iterable[Incoming | Failure], size: int) -> Iterator[list[Inc
 @command(app, "export")
 def export(
     door: Door,
-    out: Annotated[Optional[Path], typer.Option("--out", help="Write to this file instead of stdout.")] = None,  # noqa: UP045
+    out: Annotated[Path | None, typer.Option("--out", help="Write to this file instead of stdout.")] = None,
 ) -> Reply:
     """Write every event as a line of JSON, without loss."""
     with door.memory() as memory:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,7 @@ app = typer.Typer(rich_markup_mode=None)
 @dataclass(frozen=True, slots=True)
 class WorkOptions:
     until_idle: Annotated[bool, typer.Option("--until-idle", help="End when nothing is left to do.")] = False
-    seconds: Annotated[Optional[float], typer.Option(min=0, help="End after so many seconds.")] = None  # noqa: UP045
+    seconds: Annotated[float | None, typer.Option(min=0, help="End after so many seconds.")] = None
     unless_busy: Annotated[bool, typer.Option("--unless-busy", hidden=True)] = False  # how other commands start it
 
 

@@ -80,6 +80,10 @@ WHERE namespace = %(namespace)s AND seq > %(after)s::bigint AND (%(last)s::bigin
   AND (%(roles)s::text IS NULL OR role IN (SELECT value FROM json_array_elements_text(%(roles)s::json)))
 ORDER BY seq LIMIT %(limit)s
 
+-- name: edits
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events WHERE namespace = %(namespace)s AND kind = 'edit' ORDER BY seq
+
 -- name: events_holding
 SELECT seq FROM events
 WHERE namespace = %(namespace)s AND strpos(lower(text), %(needle)s) > 0 ORDER BY seq DESC LIMIT %(limit)s

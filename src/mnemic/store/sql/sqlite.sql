@@ -71,6 +71,10 @@ WHERE namespace = :namespace AND seq > :after AND (:last IS NULL OR seq <= :last
   AND (:roles IS NULL OR role IN (SELECT value FROM json_each(:roles)))
 ORDER BY seq LIMIT :limit
 
+-- name: edits
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data
+FROM events WHERE namespace = :namespace AND kind = 'edit' ORDER BY seq
+
 -- name: events_holding
 SELECT seq FROM events
 WHERE namespace = :namespace AND instr(lower(text), :needle) > 0 ORDER BY seq DESC LIMIT :limit

@@ -40,6 +40,7 @@ CREATE TABLE events (
 CREATE UNIQUE INDEX events_by_id ON events (namespace, id);
 CREATE INDEX events_by_session ON events (namespace, session, seq);
 CREATE INDEX events_by_time ON events (namespace, at);
+CREATE INDEX events_edits ON events (namespace, seq) WHERE kind = 'edit';
 ALTER TABLE events ENABLE ROW LEVEL SECURITY;
 ALTER TABLE events FORCE ROW LEVEL SECURITY;
 CREATE POLICY events_of_namespace ON events USING (namespace = current_setting('mnemic.namespace', true));

@@ -36,6 +36,7 @@ CREATE TABLE events (
 CREATE UNIQUE INDEX events_by_id ON events (namespace, id);
 CREATE INDEX events_by_session ON events (namespace, session, seq);
 CREATE INDEX events_by_time ON events (namespace, at);
+CREATE INDEX events_edits ON events (namespace, seq) WHERE kind = 'edit';
 
 -- How far each journal has been applied: the anchor that makes replay exact and gaps visible.
 CREATE TABLE anchors (
