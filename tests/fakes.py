@@ -53,7 +53,8 @@ class FakeEmbedder:
         for key, vector in self._chosen.items():
             if key in text:
                 return vector
-        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+        said = text.split(": ", 1)[-1]  # who said it does not matter here
+        seed = int.from_bytes(hashlib.sha256(said.encode()).digest()[:8], "little")
         vector = np.random.default_rng(seed).standard_normal(self._space.dimension).astype(np.float32)
         return vector / np.float32(np.linalg.norm(vector))
 

@@ -179,11 +179,13 @@ def make_index(config: Config) -> MakeIndex:
 
 
 def open_journal(config: Config, store: Store) -> Journal:
+    folder = journal_folder(config)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Journal.open(
-        journal_folder(config),
+        folder,
         store.upkeep.identity(),
         config.journal.key,
-        busy_timeout_s=config.store.busy_timeout_ms / 1000,
+        busy_timeout_s=3 * config.store.busy_timeout_ms / 1000,  # nothing stands behind the journal: be patient
         encrypt=config.journal.wal_encrypt,
     )
 

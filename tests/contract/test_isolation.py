@@ -24,11 +24,12 @@ def test_u74_each_user_finds_the_own_word_only(open_memory: OpenMemory) -> None:
     memories = {name: open_memory(namespace=name) for name in NAMES}
     for name, secret in zip(NAMES, SECRETS, strict=True):
         memories[name].record(f"my secret word is {secret}, do not tell the others", session="s")
-        memories[name].settle()
+    memories["u1"].settle()  # the steps of all namespaces
     for name, own in zip(NAMES, SECRETS, strict=True):
+        mine = f"my secret word is {own}, do not tell the others"
+        assert [hit.text for hit in memories[name].recall(f"is the secret word {own}?")] == [mine]
         for secret in SECRETS:
-            texts = [hit.text for hit in memories[name].recall(f"is the secret word {secret}?")]
-            assert texts == [f"my secret word is {own}, do not tell the others"], (name, secret)
+            assert {hit.text for hit in memories[name].recall(f"is the secret word {secret}?")} <= {mine}
         assert [own in event.text for event in memories[name].events()] == [True]
         assert [s.events for s in memories[name].sessions()] == [1]
 
@@ -46,11 +47,10 @@ def test_u75_both_arms_keep_to_the_namespace(open_memory: OpenMemory) -> None:
     first, second = open_memory(namespace="first"), open_memory(namespace="second")
     first.record("Captain Yarrow sailed from Bristol with a parrot", session="s")
     second.record("Captain Yarrow grows tulips in a greenhouse", session="s")
-    for memory in (first, second):
-        memory.settle()
-    for fusion_question in ("Captain Yarrow", "who is he?"):
-        assert {h.text for h in first.recall(fusion_question)} <= {"Captain Yarrow sailed from Bristol with a parrot"}
-        assert {h.text for h in second.recall(fusion_question)} <= {"Captain Yarrow grows tulips in a greenhouse"}
+    first.settle()  # the steps of all namespaces
+    for question in ("Captain Yarrow", "who is he?"):
+        assert {h.text for h in first.recall(question)} <= {"Captain Yarrow sailed from Bristol with a parrot"}
+        assert {h.text for h in second.recall(question)} <= {"Captain Yarrow grows tulips in a greenhouse"}
     assert len(first.recall("Captain Yarrow")) == len(second.recall("Captain Yarrow")) == 1
 
 

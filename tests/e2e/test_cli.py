@@ -94,7 +94,18 @@ def test_what_is_remembered_is_recalled_with_its_reasons(cli: Cli) -> None:
 
 
 def test_everything_that_can_be_said_of_an_event_is_kept(cli: Cli) -> None:
-    options = ("--session", "s 1", "--at", "2026-01-05T10:00", "--role", "assistant", "--actor", "Bo", "--channel", "phone")
+    options = (
+        "--session",
+        "s 1",
+        "--at",
+        "2026-01-05T10:00",
+        "--role",
+        "assistant",
+        "--actor",
+        "Bo",
+        "--channel",
+        "phone",
+    )
     more = ("--kind", "message", "--importance", "0.9", "--data", '{"a": [1, "ü"]}', "--project", "alpha")
     seq = cli("remember", "Lunch is at noon", *options, *more, "--json").json["seq"]
     event = cli("show", str(seq), "--json").json["event"]
@@ -105,8 +116,23 @@ def test_everything_that_can_be_said_of_an_event_is_kept(cli: Cli) -> None:
 
 
 def test_questions_can_be_narrowed(cli: Cli) -> None:
-    for session, role, day, channel in (("a", "user", "01", "x"), ("b", "assistant", "02", "y"), ("c", "user", "03", "z")):
-        cli("remember", f"apples {session}", "--session", session, "--role", role, "--at", f"2026-01-{day}", "--channel", channel)
+    for session, role, day, channel in (
+        ("a", "user", "01", "x"),
+        ("b", "assistant", "02", "y"),
+        ("c", "user", "03", "z"),
+    ):
+        cli(
+            "remember",
+            f"apples {session}",
+            "--session",
+            session,
+            "--role",
+            role,
+            "--at",
+            f"2026-01-{day}",
+            "--channel",
+            channel,
+        )
 
     def texts(*options: str) -> list[str]:
         return sorted(hit["text"] for hit in cli("recall", "apples", "--json", *options).json["hits"])
@@ -128,7 +154,15 @@ def test_fail_empty_is_code_three(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["C++ and a*", "co-pilot can't GB/s src:main", '"half quote (open', "100% under_score \\ ;--", "🙂 emoji", "港の夜景"]
+    "text",
+    [
+        "C++ and a*",
+        "co-pilot can't GB/s src:main",
+        '"half quote (open',
+        "100% under_score \\ ;--",
+        "🙂 emoji",
+        "港の夜景",
+    ],
 )
 def test_any_text_is_a_question_and_comes_back_as_it_was(cli: Cli, text: str) -> None:
     cli("remember", text)
@@ -153,12 +187,18 @@ def test_bytes_that_are_no_text_become_replacement_characters(cli: Cli) -> None:
 
 
 def test_stored_escapes_do_nothing_to_a_terminal(cli: Cli) -> None:
-    text = "[red]a[/red] \x1b[31mtrap\x1b[0m \x9b2J"
+    text = "[red]a[/red] \x1b[31m trap \x1b[0m \x9b2J"
     seq = cli("remember", text, "--session", "\x1b]0;owned\x07", "--actor", "\x1b[5mEve", "--json").json["seq"]
-    for words in (("recall", "trap", "--explain"), ("show", str(seq)), ("events",), ("sessions",), ("recall", "trap", "--full")):
+    for words in (
+        ("recall", "trap", "--explain"),
+        ("show", str(seq)),
+        ("events",),
+        ("sessions",),
+        ("recall", "trap", "--full"),
+    ):
         shown = cli(*words).out
         assert not {"\x1b", "\x9b", "\x07"} & set(shown), words
-    assert "[red]a[/red] \\x1b[31mtrap" in cli("recall", "trap").out
+    assert "[red]a[/red] \\x1b[31m trap" in cli("recall", "trap").out
     assert cli("show", str(seq), "--json").json["event"]["text"] == text
 
 
@@ -181,7 +221,7 @@ def test_stored_escapes_do_nothing_to_a_terminal(cli: Cli) -> None:
         (("recall", "x", "--role", "usr"), 2, "InvalidInput", "did you mean user"),
         (("recall", "x", "--since", "soon"), 2, "InvalidInput", "soon"),
         (("recall",), 2, "UsageError", "--help"),
-        (("recall", "x", "-k", "0"), 2, "UsageError", "0"),
+        (("recall", "x", "-k", "0"), 2, "UsageError", "greater than or equal to 1"),
         (("recal", "x"), 2, "UsageError", "did you mean recall"),
         (("show", "99"), 3, "NotFound", "no event 99"),
         (("show", "chunk:99"), 3, "NotFound", "no chunk 99"),
@@ -226,7 +266,14 @@ def test_an_unknown_setting_is_named_with_the_nearest(cli: Cli, monkeypatch: pyt
 
 def test_passwords_are_in_no_message(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MNEMIC_STORE__URL", "mysql://ana:s3cret@db/m")
-    for words in (("recall", "x"), ("status", "--json"), ("doctor",), ("config", "list"), ("config", "path"), ("recall", "x", "-vv")):
+    for words in (
+        ("recall", "x"),
+        ("status", "--json"),
+        ("doctor",),
+        ("config", "list"),
+        ("config", "path"),
+        ("recall", "x", "-vv"),
+    ):
         result = cli(*words)
         assert "s3cret" not in result.out + result.err, words
     assert "mysql://ana:***@db/m" in cli("config", "list").out
@@ -320,7 +367,10 @@ def test_events_and_sessions_are_listed(cli: Cli) -> None:
     page = cli("events", "--limit", "2", "--json").json
     assert [event["seq"] for event in page["events"]] == [1, 2]
     assert [event["seq"] for event in cli("events", "--after", str(page["last"]), "--json").json["events"]] == [3, 4, 5]
-    assert [event["text"] for event in cli("events", "--session", "s1", "--json").json["events"]] == ["text 1", "text 3"]
+    assert [event["text"] for event in cli("events", "--session", "s1", "--json").json["events"]] == [
+        "text 1",
+        "text 3",
+    ]
     sessions = cli("sessions", "--json").json["sessions"]
     assert [(s["session"], s["events"]) for s in sessions] == [("s0", 3), ("s1", 2)]
 
@@ -517,7 +567,18 @@ def test_doctor_on_a_good_memory(cli: Cli) -> None:
     cli("remember", "one")
     found = cli("doctor", "--json")
     assert found.code == 0
-    for name in ("python", "sqlite", "config", "permissions", "disk", "store", "integrity", "journal", "pending", "vectors"):
+    for name in (
+        "python",
+        "sqlite",
+        "config",
+        "permissions",
+        "disk",
+        "store",
+        "integrity",
+        "journal",
+        "pending",
+        "vectors",
+    ):
         assert levels(found)[name] == "ok", name
     key = next(check for check in found.json["checks"] if check["name"] == "journal key")
     assert "from the file; protects against" in key["text"]

@@ -15,6 +15,7 @@ from mnemic.ports import Embedder, Matrix, TokenCounter
 from mnemic.store.events import NewChunk, Prepared
 from mnemic.store.postings import pack
 
+FADE = 0.5  # a chunk says what it is about early: on long turns this beats an even mean (docs/benchmarks.md)
 UNSEARCHED = frozenset({Kind.MARKER, Kind.EDIT})
 
 
@@ -73,7 +74,7 @@ def embedded_text(text: str, actor: str, role: str) -> str:
 
 def embed_whole(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """Vectors of texts of any length, (len(texts), dimension): a text longer than the model takes is embedded in
-    windows, and its vector is their mean by length; nothing is cut off."""
+    windows, and its vector is their mean by length, later ones counting less by `FADE`; nothing is cut off."""
     windows: list[str] = []
     owner: list[int] = []
     for n, text in enumerate(texts):
@@ -83,7 +84,8 @@ def embed_whole(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     vectors = np.asarray(embedder.embed(windows), np.float32)
     if len(windows) == len(texts):
         return vectors
-    weights = np.array([max(len(w), 1) for w in windows], np.float32)
+    places = [n - owner.index(o) for n, o in enumerate(owner)]
+    weights = np.array([len(w) * FADE**p for w, p in zip(windows, places, strict=True)], np.float32)
     total = np.zeros((len(texts), vectors.shape[1]), np.float32)
     np.add.at(total, np.array(owner), vectors * weights[:, None])
     lengths = np.linalg.norm(total, axis=1, keepdims=True)

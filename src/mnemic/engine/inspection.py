@@ -16,8 +16,8 @@ from mnemic.errors import InvalidInput, NotFound
 @dataclass(frozen=True, slots=True)
 class SeenChunk:
     """Characters `start` to `stop` of the event. `kept`: whether it gets a vector; `verdict`: what the filter decided
-    and from which parts, empty before it did. `same_as`: the chunk that said the same first. `archived`: why it is out of
-    the index, or "". `spaces`: the embedding spaces in which it has a vector. `topics`: label and confidence."""
+    and from which parts, empty before it did. `same_as`: the chunk that said the same first. `archived`: why it is out
+    of the index, or "". `spaces`: the embedding spaces in which it has a vector. `topics`: label and confidence."""
 
     id: int
     start: int

@@ -33,7 +33,7 @@ from mnemic.store.driver import Params, Row, Tx, migrations, named_queries
 
 T = TypeVar("T")
 FLOOR = (3, 51, 3)
-MECHANICS = {"chunks", "vectors"}  # tables that migration 2 can make again from the events
+MECHANICS = {"chunks", "vectors", "chunk_topics", "topics"}  # tables that migration 2 can make again from the events
 _STEPS_BETWEEN_CHECKS = 20_000  # virtual machine steps between looks at the clock, about 1 ms
 
 
@@ -198,7 +198,6 @@ class SqliteDriver:
         if not names >= MECHANICS:
             self._writer.execute("BEGIN IMMEDIATE").fetchall()
             self._writer.execute(script).fetchall()
-            self._writer.execute("UPDATE heads SET epoch = epoch + 1").fetchall()
             self._writer.execute("COMMIT").fetchall()
 
     def _version(self) -> int:

@@ -37,9 +37,7 @@ def test_secrets_are_taken_out(text: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("verbosity", "lines"), [(0, ["warning"]), (1, ["info", "warning"]), (2, ["debug", "info", "warning"])]
 )
-def test_v_says_more(
-    verbosity: int, lines: list[str], log: logging.Logger, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_v_says_more(verbosity: int, lines: list[str], log: logging.Logger, capsys: pytest.CaptureFixture[str]) -> None:
     logs.set_up(verbosity)
     for name in ("debug", "info", "warning"):
         getattr(logging.getLogger("mnemic.some.part"), name)(name)

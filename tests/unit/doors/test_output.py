@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from mnemic.doors.cli.output import Output, Reply, dumps, one_line, plain, safe, size, wants_colour
 from mnemic.domain.types import Kind, Receipt, Seq
+from mnemic.doors.cli.output import Output, Reply, dumps, one_line, plain, safe, size, wants_colour
 
 
 class Terminal(io.StringIO):
@@ -98,7 +98,8 @@ def test_a_reply_is_an_object_or_lines(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("count", "shown"), [(0, "0 bytes"), (999, "999 bytes"), (1_500, "1.5 kB"), (2_340_000, "2.3 MB"), (5e12, "5000.0 GB")]
+    ("count", "shown"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1_500, "1.5 kB"), (2_340_000, "2.3 MB"), (5e12, "5000.0 GB")],
 )
 def test_sizes_read_well(count: int, shown: str) -> None:
     assert size(int(count)) == shown

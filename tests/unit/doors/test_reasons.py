@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from mnemic.doors.cli.reasons import matched_words, reason, who
 from mnemic.domain.types import Chunk, ChunkId, Event, EventId, Hit, Kind, Role
+from mnemic.doors.cli.reasons import matched_words, reason, who
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 

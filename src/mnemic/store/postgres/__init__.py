@@ -11,6 +11,7 @@ COMMIT nobody knows, and `Unknown` (an Unreachable) says so.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
@@ -169,6 +170,8 @@ class PostgresDriver:
 
     def alone(self, statement: sql.Composed) -> None:
         """Run a statement that no transaction may hold (CREATE INDEX CONCURRENTLY), on a connection of its own."""
+        if self._pool.closed:
+            raise StorageError("this memory is closed")
         with translated(self.address), self.address.connect(round(self._config.busy_timeout_ms / 1000)) as connection:
             self._alone.add(connection)
             try:
@@ -209,9 +212,10 @@ class PostgresDriver:
             return int(str(connection.execute(SESSION["size"]).fetchall()[0][0]))
 
     def close(self) -> None:
-        for connection in tuple(self._alone):
-            connection.cancel_safe()
         self._pool.close()
+        for connection in tuple(self._alone):
+            with contextlib.suppress(psycopg.Error):  # it has ended by itself meanwhile
+                connection.cancel_safe()
 
 
 class Lost(psycopg.OperationalError):

@@ -92,7 +92,11 @@ class Address:
             autocommit=True,  # the driver says BEGIN and COMMIT itself
             prepare_threshold=None,  # a prepared statement lives in one session; a transaction pooler changes sessions
         )
-        learn_halfvec(connection)
+        try:
+            learn_halfvec(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
 
@@ -133,7 +137,8 @@ class Pool:
         self._address, self._timeout_s = address, timeout_s
         self._idle: queue.LifoQueue[Connection] = queue.LifoQueue()
         self._free = threading.BoundedSemaphore(size)
-        self._closed = False
+        self._lock = threading.Lock()
+        self.closed = False
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -141,7 +146,7 @@ class Pool:
 
         Errors: StorageError, StorageLocked, psycopg.Error.
         """
-        if self._closed:
+        if self.closed:
             raise StorageError("this memory is closed")
         if not self._free.acquire(timeout=self._timeout_s):
             raise StorageLocked(f"all connections to the {self._address} are busy; try again in a moment")
@@ -165,10 +170,11 @@ class Pool:
 
     def _give_back(self, connection: Connection) -> None:
         clean = not connection.closed and connection.info.transaction_status == TransactionStatus.IDLE
-        if clean and not self._closed:
-            self._idle.put(connection)
-        else:
-            connection.close()
+        with self._lock:
+            if clean and not self.closed:
+                self._idle.put(connection)
+                return
+        connection.close()
 
     def forget(self) -> None:
         """Close what is idle: the server has restarted, or a type has changed."""
@@ -178,5 +184,6 @@ class Pool:
 
     def close(self) -> None:
         """Idempotent. Connections in use close when they are given back."""
-        self._closed = True
+        with self._lock:
+            self.closed = True
         self.forget()

@@ -7,7 +7,7 @@ candidates, which are scored from the stored vectors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ class Held:
     raw: Floats  # as stored; `vectors.matrix` holds them at length 1
     damaged: tuple[int, ...] = ()
     exhaustive: bool = True
+    blends: dict[ranking.Weights, ranking.Blend] = field(default_factory=dict)  # made at the first question
 
     def nearest(self, query: Floats, k: int, rows: Ints | None) -> Ints:
         at = np.flatnonzero(self.vectors.row >= 0) if rows is None else rows[self.vectors.row[rows] >= 0]
@@ -42,13 +43,20 @@ class Held:
         return at[np.argsort(-scores, kind="stable")[:k]]
 
     def contextual(self, query: Floats, weights: ranking.Weights, rows: Ints | None) -> Floats:
-        return ranking.dense(query, self.vectors, self.snapshot.view, weights, rows)
+        if rows is not None or not len(self.vectors.matrix):
+            return ranking.dense(query, self.vectors, self.snapshot.view, weights, rows)
+        if weights not in self.blends:
+            self.blends[weights] = ranking.blend(self.vectors, self.snapshot.view, weights)
+        return ranking.cosine(query, self.blends[weights])
 
     def similar(self, query: Floats, rows: Ints | None) -> Floats:
         at = self.vectors.row if rows is None else self.vectors.row[rows]
         if not len(self.raw):
             return np.zeros(len(at), np.float32)
-        return np.where(at >= 0, closeness(self.metric, self.raw, query)[at], 0).astype(np.float32)
+        if rows is None:
+            return np.where(at >= 0, closeness(self.metric, self.raw, query)[at], 0).astype(np.float32)
+        near = closeness(self.metric, self.raw[at], query)
+        return np.where(at >= 0, near, 0).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,3 +55,8 @@ CREATE TABLE IF NOT EXISTS vectors (
     PRIMARY KEY (namespace, space, chunk)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS vectors_by_number ON vectors (namespace, space, number);
+
+-- After a loss: vectors of chunks that are gone go too, what is left is judged again, and readers start over.
+DELETE FROM vectors AS v WHERE NOT EXISTS (SELECT 1 FROM chunks AS c WHERE c.namespace = v.namespace AND c.id = v.chunk);
+UPDATE chunks SET decided = 0 WHERE decided = 1;
+UPDATE heads SET epoch = epoch + 1;
