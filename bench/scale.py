@@ -7,7 +7,7 @@ then asked in a process of its own: memory and cold starts are those of a proces
 turn to mnemic, to FTS5 alone and to exact NumPy search: read the ratios, the machine may be busy.
 
 All sizes go through `Memory.record_many` and `settle`. What bounds a million: events are generated and recorded 20,000
-at a time, and vectors are made 2,000 at a time above 10,000 events (`worker.batch`); expect some ten minutes.
+at a time, vectors are made 2,000 at a time above 10,000 events (`worker.batch`), and above 200,000 topics are off.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from synthetic import FUNCTION, FakeEmbedder, Talk
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 K = 10
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # unless told otherwise
 PART = 20_000  # events generated and recorded at once
 COLD = 5  # cold starts of the command line; the median counts
 COLD_AT = 10_000
@@ -94,7 +95,7 @@ def measured(size: int, home: Path, url: str | None) -> dict[str, Any]:
     for stage in ("build", "ask"):
         command = [sys.executable, __file__, "--stage", stage, "--size", str(size), "--home", str(home)]
         command += ["--namespace", namespace, *(["--url", url] if url else [])]
-        answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+        answer = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, env=ONE_THREAD | os.environ)
         found |= json.loads(answer.stdout.splitlines()[-1])
     if size == COLD_AT and not url and find_spec("mnemic.doors.main"):
         found |= cold_command(home, Talk().questions(1, size)[0])
@@ -103,7 +104,12 @@ def measured(size: int, home: Path, url: str | None) -> dict[str, Any]:
 
 def opened(size: int, home: Path, url: str | None, namespace: str) -> Memory:
     batch = 2_000 if size > 10_000 else 128
-    settings = {"worker.enabled": False, "worker.batch": batch, "journal.key": "file"}
+    settings = {
+        "worker.enabled": False,
+        "worker.batch": batch,
+        "journal.key": "file",
+        "topics.enabled": size <= 200_000,
+    }
     return Memory.open(home=home, url=url, namespace=namespace, embedder=FakeEmbedder(), settings=settings)
 
 

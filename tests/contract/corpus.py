@@ -10,7 +10,15 @@ from mnemic.domain.drafts import Draft
 
 BEGIN = datetime(2026, 3, 1, 9, tzinfo=UTC)
 PEOPLE = ("Ana", "Bruno", "Chiara", "Dmitri")
-THINGS = ("the kiln", "a red bicycle", "the staging server", "her violin", "the pear trees", "our tax return", "the roof")
+THINGS = (
+    "the kiln",
+    "a red bicycle",
+    "the staging server",
+    "her violin",
+    "the pear trees",
+    "our tax return",
+    "the roof",
+)
 DEEDS = ("repaired", "sold", "painted", "forgot about", "asked for", "moved", "photographed", "insured")
 PLACES = ("in Porto", "near the old mill", "at the office", "on the balcony", "in Ghent", "behind the school")
 WHEN = ("yesterday", "last week", "in May", "on Monday", "before the storm", "after lunch")

@@ -80,7 +80,9 @@ def test_twin_scores_do_not_move_with_a_neighbours_rows(open_memory: OpenMemory)
 
     alone = answers()
     neighbour = open_memory(namespace="neighbour", vector__enabled=False)
-    neighbour.record_many(Draft(f"Ana repaired the kiln in Porto, copy {n}", session=f"s{n // 100}") for n in range(10_000))
+    neighbour.record_many(
+        Draft(f"Ana repaired the kiln in Porto, copy {n}", session=f"s{n // 100}") for n in range(10_000)
+    )
     assert neighbour.status().events == 10_000
     assert answers() == alone
     assert len(alone) > 20

@@ -16,7 +16,8 @@ SIZE = 300
 
 def _record(memory: Memory, size: int = SIZE, begin: int = 0) -> None:
     memory.record_many(
-        Draft(f"the apple tree number {n} stands in row {n % 7}", session=f"s{n // 10}") for n in range(begin, begin + size)
+        Draft(f"the apple tree number {n} stands in row {n % 7}", session=f"s{n // 10}")
+        for n in range(begin, begin + size)
     )
 
 

@@ -66,7 +66,9 @@ def test_u67_unstorable_characters_are_replaced_and_neighbours_untouched(memory:
         made = [Draft(f"ordinary turn {n} of a long transcript", id=UUID(int=n + 1), at=BEGIN) for n in range(100)]
         made[36] = Draft("a\x00b is what the tool printed", id=UUID(int=37), at=BEGIN)
         made[37] = Draft("half a smile \ud83d ends here", id=UUID(int=38), at=BEGIN)
-        made[38] = Draft("data too", id=UUID(int=39), at=BEGIN, data={"k\ud83d": "v\x00", "list": ["\udc00", {"deep": "\x00"}]})
+        made[38] = Draft(
+            "data too", id=UUID(int=39), at=BEGIN, data={"k\ud83d": "v\x00", "list": ["\udc00", {"deep": "\x00"}]}
+        )
         made[39] = Draft(b"caf\xe9 au lait".decode("utf-8", "surrogateescape"), id=UUID(int=40), at=BEGIN)
         made[40] = Draft("\ufffe and \u202e are legal, if odd", id=UUID(int=41), at=BEGIN)
         return made
@@ -84,7 +86,7 @@ def test_u67_unstorable_characters_are_replaced_and_neighbours_untouched(memory:
     assert [e.text for e in events if e.seq not in range(37, 42)] == [
         f"ordinary turn {n} of a long transcript" for n in range(100) if n not in range(36, 41)
     ]
-    assert [h.event.seq for h in memory.recall("what the tool printed")][0] == 37
+    assert memory.recall("what the tool printed")[0].event.seq == 37
 
 
 KINDS = ("message", "note", "document", "eye_read", "body_bash", "nose_error", "outcome_done")

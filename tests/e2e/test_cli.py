@@ -94,7 +94,7 @@ def test_what_is_remembered_is_recalled_with_its_reasons(cli: Cli) -> None:
 
 
 def test_everything_that_can_be_said_of_an_event_is_kept(cli: Cli) -> None:
-    options = (
+    said = (
         "--session",
         "s 1",
         "--at",
@@ -107,32 +107,18 @@ def test_everything_that_can_be_said_of_an_event_is_kept(cli: Cli) -> None:
         "phone",
     )
     more = ("--kind", "message", "--importance", "0.9", "--data", '{"a": [1, "ü"]}', "--project", "alpha")
-    seq = cli("remember", "Lunch is at noon", *options, *more, "--json").json["seq"]
+    seq = cli("remember", "Lunch is at noon", *said, *more, "--data", '{"a": [1, "ü"]}', "--json").json["seq"]
     event = cli("show", str(seq), "--json").json["event"]
     assert event["at"] == "2026-01-05T10:00:00Z"
     assert event["data"] == {"a": [1, "ü"]}
-    said = ("session", "role", "actor", "channel", "kind", "importance", "project")
-    assert [event[name] for name in said] == ["s 1", "assistant", "Bo", "phone", "message", 0.9, "alpha"]
+    names = ("session", "role", "actor", "channel", "kind", "importance", "project")
+    assert [event[name] for name in names] == ["s 1", "assistant", "Bo", "phone", "message", 0.9, "alpha"]
 
 
 def test_questions_can_be_narrowed(cli: Cli) -> None:
-    for session, role, day, channel in (
-        ("a", "user", "01", "x"),
-        ("b", "assistant", "02", "y"),
-        ("c", "user", "03", "z"),
-    ):
-        cli(
-            "remember",
-            f"apples {session}",
-            "--session",
-            session,
-            "--role",
-            role,
-            "--at",
-            f"2026-01-{day}",
-            "--channel",
-            channel,
-        )
+    for session, role, day in (("a", "user", "01"), ("b", "assistant", "02"), ("c", "user", "03")):
+        said = ("--session", session, "--role", role, "--at", f"2026-01-{day}", "--channel", f"ch-{session}")
+        cli("remember", f"apples {session}", *said)
 
     def texts(*options: str) -> list[str]:
         return sorted(hit["text"] for hit in cli("recall", "apples", "--json", *options).json["hits"])
@@ -140,7 +126,7 @@ def test_questions_can_be_narrowed(cli: Cli) -> None:
     assert texts() == ["apples a", "apples b", "apples c"]
     assert texts("--role", "assistant") == ["apples b"]
     assert texts("--session", "a", "--session", "c") == ["apples a", "apples c"]
-    assert texts("--channel", "z") == ["apples c"]
+    assert texts("--channel", "ch-c") == ["apples c"]
     assert texts("--since", "2026-01-02") == ["apples b", "apples c"]
     assert texts("--until", "2026-01-02") == ["apples a", "apples b"]
     assert texts("--kind", "message") == []
@@ -451,13 +437,14 @@ def test_rows_that_are_too_large_or_no_chat_at_all(cli: Cli, monkeypatch: pytest
 
 def test_an_export_restores_everything_in_another_memory(cli: Cli, tmp_path: Path) -> None:
     cli("import", "-", stdin=CHAT)
-    cli("remember", "a note\n\x1b[31m ü 日本", "--at", "2026-02-01", "--data", '{"a": {"b": null}}', "--session", " s ")
+    said = ("--at", "2026-02-01", "--data", '{"a": {"b": null}}', "--session", " s ")
+    cli("remember", "a note\n\x1b[31m ü 日本", *said)
     with Memory.open() as memory:
         memory.record("", kind="marker", role="system", session="s1")
     file, other = tmp_path / "out.jsonl", str(tmp_path / "other")
     written = cli("export", "--out", str(file), "--json").json
     assert (written["exported"], written["out"]) == (5, str(file))
-    assert os.stat(file).st_mode & 0o777 == 0o600
+    assert file.stat().st_mode & 0o777 == 0o600
     assert cli("import", str(file), "--home", other, "--json").json["imported"] == 5
     assert cli("export", "--home", other).out == file.read_text() == cli("export").out
     assert cli("import", str(file), "--json").json["skipped"] == 5

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from mnemic import Memory
 
 MNEMIC = (sys.executable, "-m", "mnemic.doors.main")
+WORKER = {"MNEMIC_WORKER__ENABLED": "true"}
 
 
 @pytest.fixture
@@ -34,12 +36,8 @@ def environment(home: Path) -> dict[str, str]:
     return inherited | settings
 
 
-def run(
-    environment: dict[str, str], *words: str, stdin: bytes = b"", **more: str
-) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*MNEMIC, *words], env=environment | more, input=stdin, capture_output=True, timeout=60, check=False
-    )
+def run(environment: dict[str, str], *words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([*MNEMIC, *words], env=environment, input=stdin, capture_output=True, timeout=60, check=False)
 
 
 def test_the_version_costs_nothing(environment: dict[str, str]) -> None:
@@ -70,15 +68,16 @@ def test_recall_imports_only_what_it_needs(environment: dict[str, str]) -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_no_encoding_crashes_it(environment: dict[str, str], encoding: str) -> None:
     text = "Grüße ✓ 日本 🙂 C:\\new\\table"
-    kept = run(environment, "remember", "-", "--json", stdin=text.encode(), PYTHONIOENCODING=encoding)
+    environment |= {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    kept = run(environment, "remember", "-", "--json", stdin=text.encode())
     assert kept.returncode == 0
-    found = run(environment, "recall", "Grüße", "--json", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    found = run(environment, "recall", "Grüße", "--json")
     assert json.loads(found.stdout.decode(encoding))["hits"][0]["text"] == text
-    shown = run(environment, "show", "1", PYTHONIOENCODING=encoding)
+    shown = run(environment, "show", "1")
     assert shown.returncode == 0
     assert b"C:\\new\\table" in shown.stdout
     assert text.encode(encoding, "replace") in shown.stdout
-    failed = run(environment, "show", "日本", PYTHONIOENCODING=encoding)
+    failed = run(environment, "show", "日本")
     assert (failed.returncode, failed.stdout) == (2, b"")
 
 
@@ -110,12 +109,12 @@ def test_reading_starts_a_worker_that_finishes_and_holds_nothing(environment: di
     rows = b"".join(
         b'{"role": "user", "content": "word%d and %s", "session": "s"}\n' % (n, b"more " * 30) for n in range(600)
     )
-    local = {"MNEMIC_EMBEDDINGS__PROVIDER": "local"}
-    run(environment, "import", "-", stdin=rows, **local)
-    found = run(environment, "recall", "word7", "--json", **local, MNEMIC_WORKER__ENABLED="true")
+    environment |= {"MNEMIC_EMBEDDINGS__PROVIDER": "local"}
+    run(environment, "import", "-", stdin=rows)
+    found = run(environment | WORKER, "recall", "word7", "--json")
     assert json.loads(found.stdout)["hits"][0]["seq"] == 8
     assert found.stderr == b""
-    _wait(lambda: _missing(environment, local) == 0, 120)
+    _wait(lambda: _missing(environment) == 0, 120)
     assert (home / "worker.log").stat().st_mode & 0o777 == 0o600
     assert "Traceback" not in (home / "worker.log").read_text()
 
@@ -129,12 +128,11 @@ def test_without_a_worker_reading_does_no_work(environment: dict[str, str], home
 
 def test_a_reader_works_for_a_moment_and_then_knows_meaning(environment: dict[str, str], home: Path) -> None:
     run(environment, "remember", "one")
-    found = run(environment, "recall", "one", "--json", MNEMIC_WORKER__ENABLED="true")
+    found = run(environment | WORKER, "recall", "one", "--json")
     assert json.loads(found.stdout)["hits"][0]["found_by"] == ["keyword", "vector"]
     assert not (home / "worker.log").exists()  # nothing was left to do
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions are POSIX's")
 def test_a_folder_that_cannot_be_written(environment: dict[str, str], tmp_path: Path) -> None:
     file = tmp_path / "a file"
     file.write_text("")
@@ -152,14 +150,13 @@ def test_a_held_store_neither_loses_a_note_nor_stops_a_question(environment: dic
     import apsw
 
     run(environment, "remember", "one")
-    with_worker = {"MNEMIC_WORKER__ENABLED": "true"}
     holder = apsw.Connection(str(home / "mnemic.db"))
     holder.execute("BEGIN IMMEDIATE").fetchall()
     try:
         kept = json.loads(run(environment, "remember", "two", "--json").stdout)
         assert (kept["seq"], kept["spooled"]) == (0, True)
         before = time.monotonic()
-        found = json.loads(run(environment, "recall", "one", "--json", **with_worker).stdout)
+        found = json.loads(run(environment | WORKER, "recall", "one", "--json").stdout)
         assert time.monotonic() - before < 5
         assert [hit["text"] for hit in found["hits"]] == ["one"]
         assert found["pending"] == 1
@@ -170,15 +167,15 @@ def test_a_held_store_neither_loses_a_note_nor_stops_a_question(environment: dic
     assert (found["hits"][0]["text"], found["pending"]) == ("two", 0)
 
 
-def _wait(ready: object, seconds: float = 30) -> None:
+def _wait(ready: Callable[[], object], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
-    while not ready():  # type: ignore[operator]
+    while not ready():
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
-def _missing(environment: dict[str, str], more: dict[str, str]) -> int:
-    now = json.loads(run(environment, "status", "--json", **more).stdout)
+def _missing(environment: dict[str, str]) -> int:
+    now = json.loads(run(environment, "status", "--json").stdout)
     return int(now["work"]["missing"])
 
 

@@ -15,7 +15,8 @@ from mnemic.engine.asking import Asking, Listing, Reader, Said, note
 from mnemic.engine.background import Background, Usage
 from mnemic.engine.hygiene import Swept, audit, sweep
 from mnemic.engine.parts import Engine
-from mnemic.engine.recall import Asked, search
+from mnemic.engine.questions import Questions
+from mnemic.engine.recall import Asked, Found, search
 from mnemic.engine.recording import BULK, Recording
 from mnemic.engine.reranking import reranked
 from mnemic.engine.sources import Ingested, Sources, SourceText
@@ -29,8 +30,6 @@ from mnemic.store.sources import StoredSource
 
 T = TypeVar("T")
 
-QUERY_CHARS = 4_000  # of a pasted page the beginning is the question; keyword search reads all of it
-
 
 class AsyncMemory:
     """One namespace of a memory. Close it, or use it as an async context manager."""
@@ -43,6 +42,7 @@ class AsyncMemory:
         self._reader = Reader(engine.config, engine.clock, engine.zone)
         self._worker = Worker(engine)
         self._usage = Usage(engine, namespace)
+        self._questions = Questions(engine, self._worker, self._run)
         self._recording = Recording(engine, namespace, self._reader, self._threads)
         self._sources = Sources(engine.store, namespace, self._recording, engine.clock)
         self._background = Background(engine, self._worker, self._usage)
@@ -109,35 +109,32 @@ class AsyncMemory:
         query = text if isinstance(text, Query) else self._reader.query(text, asking)
         query = replace(query, text=clean(query.text))
         notices: list[str] = []
-        pending = await self._run(self._catch_up, notices)
-        vector = await self._query_vector(query, notices)
-        floor = self._engine.config.vector.similarity_threshold
-        engine = self._engine
-        hits = await self._run(search, engine.store, self._namespace, Asked(query, vector), engine.weights, floor)
+        pending = await self._pending(notices)
+        found = await self._search(query, notices)
+        hits = found.hits
         if query.rerank:
-            reranker = await self._run(engine.reranker)
-            timeout_s = engine.config.recall.rerank_timeout_ms / 1000
-            found, notice = await reranked(reranker, query.text, hits, timeout_s, self._run)
-            hits = list(found)
+            reranker = await self._run(self._engine.reranker)
+            timeout_s = self._engine.config.recall.rerank_timeout_ms / 1000
+            hits, notice = await reranked(reranker, query.text, hits, timeout_s, self._run)
             notices += [notice] if notice else []
         for hit in hits:
             self._usage.count(f"chunk:{hit.chunk.id}")
-        return Recalled(tuple(hits), pending, tuple(notices))
+        return Recalled(hits, pending, tuple(notices))
 
     async def get(self, ident: EventId | UUID | str | int) -> Event:
         """One event by its id or its seq. Errors: NotFound, InvalidInput."""
-        await self._run(self._catch_up, [])
+        await self._pending([])
         return await self._run(self._get, ident)
 
     async def events(self, **listing: Unpack[Listing]) -> list[Event]:
         """Events in the order of the log, at most `limit` (1,000) after seq `after`."""
         wanted = self._reader.listing(listing)
-        await self._run(self._catch_up, [])
+        await self._pending([])
         return await self._run(self._engine.store.events.select, self._namespace, wanted)
 
     async def sessions(self, limit: int = 100) -> list[SessionSummary]:
         """Sessions, the one with the latest event first."""
-        await self._run(self._catch_up, [])
+        await self._pending([])
         return await self._run(self._engine.store.events.sessions, self._namespace, limit)
 
     async def status(self) -> Status:
@@ -283,6 +280,21 @@ class AsyncMemory:
         self._engine.journal.close()
         self._engine.store.close()
 
+    async def _search(self, query: Query, notices: list[str]) -> Found:
+        engine = self._engine
+        floor = engine.config.vector.similarity_threshold
+        vector, space = await self._questions.vector(query, notices)
+        found: Found = await self._run(search, engine, self._namespace, Asked(query, vector, space, floor))
+        if not self._questions.served_by(found.space) and found.space is not None:
+            notices.clear()  # a reindex has finished between two questions: ask in the space that serves now
+            vector, space = await self._questions.vector(query, notices)
+            found = await self._run(search, engine, self._namespace, Asked(query, vector, space, floor))
+        return found
+
+    async def _pending(self, notices: list[str]) -> int:
+        """Apply what is pending; how much stays so. Costs microseconds when nothing is."""
+        return await self._run(self._catch_up, notices) if self._engine.spool.pending() else 0
+
     def _catch_up(self, notices: list[str]) -> int:
         """Apply what is pending unless the store is held by another writer; how much stays pending."""
         spool = self._engine.spool
@@ -293,34 +305,6 @@ class AsyncMemory:
         except MnemicError as error:
             notices.append(f"{spool.pending()} recorded events are not searchable yet: {error}")
         return spool.pending()
-
-    async def _query_vector(self, query: Query, notices: list[str]) -> Any:
-        """The question's vector in the serving space, or None with a notice."""
-        if not query.text.strip() or not self._engine.config.vector.enabled:
-            return None
-        serving = await self._run(self._engine.store.upkeep.serving)
-        if serving is None:
-            return None
-        embedders = await self._run(self._worker.embedders)
-        embedder = embedders.serving
-        if embedder is None or embedder.space != serving.space:
-            await self._run(self._worker.forget_choice)
-            embedders = await self._run(self._worker.embedders)
-            embedder = embedders.serving
-        if embedder is None or embedder.space != serving.space:
-            notices.append(f"keyword search only: {embedders.reason or 'no embedder for ' + serving.space.label}")
-            return None
-        if embedders.configured is not None:
-            notices.append(embedders.reason)
-        try:
-            limit = self._engine.config.recall.embed_timeout_ms / 1000
-            text = query.text[:QUERY_CHARS]
-            matrix = await asyncio.wait_for(self._run(lambda: embedder.embed([text], query=True)), limit)
-            return matrix[0]
-        except (ModelError, TimeoutError) as error:
-            why = str(error) or f"no vector within {limit:g} s"
-            notices.append(f"keyword search only: {why}")
-            return None
 
     def _begin_reindex(self, provider: str, model: str) -> str:
         engine = self._engine

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mnemic.domain import cues, ranking
-from mnemic.domain.types import Chunk, ChunkId, Event, Hit, Query
+from mnemic.domain.types import Chunk, ChunkId, Event, Hit, Query, Space
 from mnemic.engine.floors import floor_of
 from mnemic.engine.judging import understands
+from mnemic.engine.parts import Engine
 from mnemic.engine.topics import chunks_about, names
 from mnemic.store import Store
 from mnemic.store.chunks import Placed
@@ -27,39 +28,52 @@ TOO_DEEP = 4  # chunks looked at per hit wanted, because several may stand in on
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its vector, where there is one."""
+    """A question with its vector and the space that is in, where there is one.
+
+    `floor`: the least plain similarity (0..1) of a chunk that only the vector arm proposes; None: the space's own.
+    """
 
     query: Query
     vector: Floats | None
+    space: Space | None
+    floor: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Hits, best first, and the space that served when they were found."""
+
+    hits: tuple[Hit, ...]
+    space: Space | None
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Chunks in order, with what made their scores."""
+    """Chunk indices in order, each with its score (0 to 1), the arms that found it, and a way to explain it."""
 
-    indices: tuple[int, ...]
-    scores: tuple[float, ...]
-    parts: tuple[Mapping[str, float], ...]
-    found_by: tuple[tuple[str, ...], ...]
+    indices: tuple[int, ...] = ()
+    scores: tuple[float, ...] = ()
+    found_by: tuple[tuple[str, ...], ...] = ()
+    parts: Callable[[int], Mapping[str, float]] = lambda position: {"literal": 1.0}
 
 
-def search(store: Store, namespace: str, asked: Asked, weights: ranking.Weights, floor: float | None) -> list[Hit]:
-    """The hits of a question, best first. Blocking; numpy and SQL only.
-
-    `floor`: the least plain similarity (0..1) of a chunk that only the vector arm proposes; None: the space's own.
-    """
+def search(engine: Engine, namespace: str, asked: Asked) -> Found:
+    """The hits of a question. Blocking; numpy and SQL only."""
+    store = engine.store
     state = store.indexes.state(namespace)
+    space = state.space.space if state.space else None
+    if space != asked.space:
+        asked = replace(asked, vector=None, space=None)
     rows = _allowed(store, namespace, state, asked.query)
     if not len(state.snapshot.ids) or (rows is not None and not len(rows)) or asked.query.k <= 0:
-        return []
+        return Found((), space)
     question = cues.ask(asked.query.text, state.snapshot.actors)
-    scored = (
-        _rank(state, question, asked, rows, weights, floor) if question.terms or asked.vector is not None else _Nothing
-    )
+    scored = Scored()
+    if question.terms or asked.vector is not None:
+        scored = _rank(state, question, asked, rows, engine.weights)
     if not question.terms:
-        literal = _literal(store, namespace, state, asked.query, rows)
-        scored = _joined(literal, scored)
-    return _hits(store, namespace, state, asked.query, scored)
+        scored = _joined(_literal(store, namespace, state, asked.query, rows), scored)
+    return Found(tuple(_hits(store, namespace, state, asked.query, scored)), space)
 
 
 def _allowed(store: Store, namespace: str, state: State, query: Query) -> Ints | None:
@@ -71,19 +85,9 @@ def _allowed(store: Store, namespace: str, state: State, query: Query) -> Ints |
     return about if rows is None else about[np.isin(about, rows)]
 
 
-_Nothing = Scored((), (), (), ())
-
-
-def _rank(
-    state: State,
-    question: cues.Question,
-    asked: Asked,
-    rows: Ints | None,
-    weights: ranking.Weights,
-    floor: float | None,
-) -> Scored:
+def _rank(state: State, question: cues.Question, asked: Asked, rows: Ints | None, weights: ranking.Weights) -> Scored:
     view = state.snapshot.view
-    if state.space is not None and not understands(state.space.space):
+    if asked.space is not None and not understands(asked.space):
         weights = replace(weights, dense=weights.dense_hashed)
     lexical = ranking.lexical(question, view, weights)
     rows = _candidates(state, lexical, asked, rows)
@@ -93,19 +97,35 @@ def _rank(
     order = scores.top(asked.query.k * TOO_DEEP)
     order = order[(scores.raw[order] > 0) & ((picked[order] > 0) | (cosine[order] > 0))]
     similar = _similar(state, asked, scores.rows[order])
-    least = floor_of(state.space.space) if floor is None and state.space else (floor or 0.0)
-    keep = (picked[order] > 0) | (similar >= least)
+    keep = (picked[order] > 0) | (similar >= _floor(asked))
     order, similar = order[keep], similar[keep]
-    parts, found_by = [], []
-    for position, nearness in zip(order.tolist(), similar.tolist(), strict=True):
-        number = ranking.explain(scores, position)
+    by_words, by_meaning = (picked[order] > 0).tolist(), (cosine[order] > 0).tolist()
+
+    def parts(position: int) -> Mapping[str, float]:
+        told = dict(ranking.explain(scores, int(order[position])))
         if asked.vector is not None:
-            number["similarity"] = round(nearness, 6)
-        parts.append(number)
-        arms = (("keyword", picked[position] > 0), ("vector", cosine[position] > 0))
-        found_by.append(tuple(name for name, found in arms if found))
-    index = scores.rows[order].tolist()
-    return Scored(tuple(index), tuple(scores.unit()[order].tolist()), tuple(parts), tuple(found_by))
+            told["similarity"] = round(float(similar[position]), 6)
+        return told
+
+    return Scored(
+        indices=tuple(scores.rows[order].tolist()),
+        scores=tuple(scores.unit()[order].tolist()),
+        found_by=tuple(_ARMS[words, meaning] for words, meaning in zip(by_words, by_meaning, strict=True)),
+        parts=parts,
+    )
+
+
+_ARMS: Mapping[tuple[bool, bool], tuple[str, ...]] = {
+    (True, True): ("keyword", "vector"),
+    (True, False): ("keyword",),
+    (False, True): ("vector",),
+}
+
+
+def _floor(asked: Asked) -> float:
+    if asked.floor is not None:
+        return asked.floor
+    return floor_of(asked.space) if asked.space is not None else 0.0
 
 
 def _candidates(state: State, lexical: Floats, asked: Asked, rows: Ints | None) -> Ints | None:
@@ -141,7 +161,7 @@ def _literal(store: Store, namespace: str, state: State, query: Query, rows: Int
     """A question without words ("C++", "AND", a lone bracket): texts that hold it to the letter, newest first."""
     needle = query.text.strip()
     if not needle:
-        return _Nothing
+        return Scored()
     seqs = store.events.holding(namespace, needle, LITERAL_LIMIT)
     allowed = np.isin(state.snapshot.seqs, seqs)
     if rows is not None:
@@ -149,56 +169,61 @@ def _literal(store: Store, namespace: str, state: State, query: Query, rows: Int
         mask[rows] = True
         allowed &= mask
     index = np.flatnonzero(allowed)[::-1][: query.k * TOO_DEEP].tolist()
-    return Scored(tuple(index), (1.0,) * len(index), ({"literal": 1.0},) * len(index), (("literal",),) * len(index))
+    return Scored(tuple(index), (1.0,) * len(index), (("literal",),) * len(index))
 
 
 def _joined(first: Scored, then: Scored) -> Scored:
-    seen = set(first.indices)
+    seen, size = set(first.indices), len(first.indices)
     rest = [n for n, index in enumerate(then.indices) if index not in seen]
     return Scored(
         first.indices + tuple(then.indices[n] for n in rest),
         first.scores + tuple(then.scores[n] for n in rest),
-        first.parts + tuple(then.parts[n] for n in rest),
         first.found_by + tuple(then.found_by[n] for n in rest),
+        lambda position: first.parts(position) if position < size else then.parts(rest[position - size]),
     )
 
 
 def _hits(store: Store, namespace: str, state: State, query: Query, scored: Scored) -> list[Hit]:
     """One hit for what was said: its best chunk, which names the others of its event, and those that say the same."""
     ids = [int(state.snapshot.ids[index]) for index in scored.indices]
-    placed = store.chunks.placed(namespace, ids)
-    firsts = {p.same_as for p in placed.values() if p.same_as is not None} - placed.keys()
-    placed |= store.chunks.placed(namespace, firsts) if firsts else {}
+    if not ids:
+        return []
     best: dict[int, tuple[int, Placed]] = {}  # seq -> position in `scored`, chunk shown
     others: dict[int, list[ChunkId]] = {}
-    for position, ident in enumerate(ids):
-        place = placed.get(ident)
-        if place is None:  # erased since the snapshot was taken
-            continue
-        first = placed.get(place.same_as, place) if place.same_as is not None else place
-        if first.seq in best:
-            if ident != best[first.seq][1].id:
-                others.setdefault(first.seq, []).append(ChunkId(ident))
-        elif len(best) < query.k:
-            best[first.seq] = (position, first)
-            if first is not place:
-                others.setdefault(first.seq, []).append(ChunkId(ident))
-    events = store.events.by_seq(namespace, best)
-    topics = store.chunks.topics(namespace, (place.id for _, place in best.values()))
-    named = names(store, namespace) if topics else None
+
+    def choose(placed: Mapping[int, Placed]) -> list[int]:
+        """The chunks to show, once it is known where each stands."""
+        for position, ident in enumerate(ids):
+            place = placed.get(ident)
+            if place is None:  # erased since the snapshot was taken
+                continue
+            first = placed.get(place.same_as, place) if place.same_as is not None else place
+            if first.seq in best:
+                if ident != best[first.seq][1].id:
+                    others.setdefault(first.seq, []).append(ChunkId(ident))
+            elif len(best) < query.k:
+                best[first.seq] = (position, first)
+                if first is not place:
+                    others.setdefault(first.seq, []).append(ChunkId(ident))
+        return [place.id for _, place in best.values()]
+
+    shown = store.hydrate(namespace, ids, choose)
+    named = names(store, namespace) if shown.topics else None
     return [
         Hit(
             chunk=chunk_of(
-                events[seq], place, [named.label(key) for key, _ in topics.get(place.id, ())] if named else ()
+                shown.events[seq],
+                place,
+                [named.label(key) for key, _ in shown.topics.get(place.id, ())] if named else (),
             ),
-            event=events[seq],
+            event=shown.events[seq],
             score=round(float(scored.scores[position]), 6),
             found_by=scored.found_by[position],
-            parts=scored.parts[position],
+            parts=scored.parts(position),
             others=tuple(others.get(seq, ())),
         )
         for seq, (position, place) in best.items()
-        if seq in events
+        if seq in shown.events
     ]
 
 

@@ -5,21 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
 
 from mnemic.domain.types import Hit
+from mnemic.engine.questions import Run
 from mnemic.errors import MnemicError
 from mnemic.ports import Reranker
 
 LOOK_AT = 20  # hits that are scored again; the rest keep their places behind them
-
-
-class Run(Protocol):
-    """Runs blocking work in a thread."""
-
-    async def __call__(self, work: Callable[..., Any], *arguments: Any) -> Any: ...
 
 
 async def reranked(

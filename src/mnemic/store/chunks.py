@@ -115,9 +115,7 @@ class Chunks:
         return self._driver.read(namespace, lambda tx: _head(tx, namespace))
 
     def placed(self, namespace: str, ids: Iterable[int]) -> dict[int, Placed]:
-        params = {"namespace": namespace, "ids": json_list(list(ids))}
-        rows = self._driver.read(namespace, lambda tx: tx.fetch("chunks_by_id", params))
-        return {row[0]: Placed(*row) for row in rows}
+        return self._driver.read(namespace, lambda tx: placed_in(tx, namespace, ids))
 
     def detail(self, namespace: str, ident: int) -> ChunkDetail | None:
         params = {"namespace": namespace, "id": ident}
@@ -125,9 +123,7 @@ class Chunks:
         if not rows:
             return None
         number, seq, start, stop, words, flags, kept, decided, verdict, same_as, archived = rows[0]
-        return ChunkDetail(
-            number, seq, start, stop, words, flags, bool(kept), decided, verdict, same_as, archived
-        )
+        return ChunkDetail(number, seq, start, stop, words, flags, bool(kept), decided, verdict, same_as, archived)
 
     def of_event(self, namespace: str, seq: int) -> list[Placed]:
         params = {"namespace": namespace, "seq": seq}
@@ -148,11 +144,7 @@ class Chunks:
 
     def topics(self, namespace: str, ids: Iterable[int]) -> dict[int, list[tuple[str, float]]]:
         """chunk -> (key of a topic, confidence), most confident first."""
-        params = {"namespace": namespace, "ids": json_list(list(ids))}
-        found: dict[int, list[tuple[str, float]]] = {}
-        for chunk, key, confidence in self._driver.read(namespace, lambda tx: tx.fetch("topics_of_chunks", params)):
-            found.setdefault(chunk, []).append((key, confidence))
-        return found
+        return self._driver.read(namespace, lambda tx: topics_in(tx, namespace, ids))
 
     def about(self, namespace: str, topics: Iterable[str]) -> list[int]:
         """Chunks that are about any of these topics, by key."""
@@ -310,6 +302,20 @@ class Vectors:
         params = {"namespace": namespace, "space": space, "ids": json_list(list(ids))}
         rows = self._driver.read(namespace, lambda tx: tx.fetch("vectors_by_chunk", params))
         return {row[0]: np.frombuffer(row[1], np.float16).astype(np.float32) for row in rows}
+
+
+def placed_in(tx: Tx, namespace: str, ids: Iterable[int]) -> dict[int, Placed]:
+    """Where chunks stand, inside a transaction."""
+    rows = tx.fetch("chunks_by_id", {"namespace": namespace, "ids": json_list(list(ids))})
+    return {row[0]: Placed(*row) for row in rows}
+
+
+def topics_in(tx: Tx, namespace: str, ids: Iterable[int]) -> dict[int, list[tuple[str, float]]]:
+    found: dict[int, list[tuple[str, float]]] = {}
+    rows = tx.fetch("topics_of_chunks", {"namespace": namespace, "ids": json_list(list(ids))})
+    for chunk, key, confidence in rows:
+        found.setdefault(chunk, []).append((key, confidence))
+    return found
 
 
 def _raw(row: Row) -> Raw:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -106,9 +106,7 @@ class Events:
         return event_of(rows[0]) if rows else None
 
     def by_seq(self, namespace: str, seqs: Iterable[int]) -> dict[int, Event]:
-        params = {"namespace": namespace, "seqs": json_list(sorted(set(seqs)))}
-        rows = self._driver.read(namespace, lambda tx: tx.fetch("events_by_seq", params))
-        return {row[0]: event_of(row) for row in rows}
+        return self._driver.read(namespace, lambda tx: events_in(tx, namespace, set(seqs)))
 
     def digests(self, namespace: str, ids: Iterable[EventId]) -> dict[EventId, tuple[bytes, int]]:
         """(digest, seq) of those ids that are in the log."""
@@ -164,6 +162,12 @@ class Events:
     def quarantined(self, namespace: str) -> int:
         rows = self._driver.read(namespace, lambda tx: tx.fetch("quarantine_count", {"namespace": namespace}))
         return int(rows[0][0])
+
+
+def events_in(tx: Tx, namespace: str, seqs: Collection[int]) -> dict[int, Event]:
+    """Events by seq, inside a transaction."""
+    rows = tx.fetch("events_by_seq", {"namespace": namespace, "seqs": json_list(sorted(seqs))})
+    return {row[0]: event_of(row) for row in rows}
 
 
 def add_chunks(tx: Tx, namespace: str, first_id: int, rows: Iterable[tuple[int, NewChunk]]) -> int:

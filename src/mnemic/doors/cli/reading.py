@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -26,9 +26,12 @@ def up_to_date(door: Door) -> Iterator[tuple[Memory, Engine]]:
     """The memory after a moment of work; what is left is done by a worker that outlives this command."""
     worker = replace(door.config.worker, batch=min(BATCH, door.config.worker.batch))
     left = False
-    warm_up(door.config)
-    with door.opened(replace(door.config, worker=worker)) as (memory, engine):
-        threading.Thread(target=_load, args=(engine, memory.namespace), name="mnemic-load", daemon=True).start()
+    model = _import_model if _may_need_model(door.config) else None
+    with (
+        _beside(model),
+        door.opened(replace(door.config, worker=worker)) as (memory, engine),
+        _beside(lambda: _load(engine, memory.namespace)),
+    ):
         if worker.enabled:
             left = run_steps(memory, engine)
         yield memory, engine
@@ -38,13 +41,23 @@ def up_to_date(door: Door) -> Iterator[tuple[Memory, Engine]]:
         start_worker(door.config.home, door.environment)
 
 
-def warm_up(config: Config) -> None:
-    """Load the model's libraries while the store opens, where the settings let expect that they are needed."""
-    if config.vector.enabled and config.embeddings.provider in ("auto", "local"):
-        threading.Thread(target=_import_model, name="mnemic-import", daemon=True).start()
+@contextlib.contextmanager
+def _beside(work: Callable[[], None] | None) -> Iterator[None]:
+    """Work in a thread during the block. It is over when the block is: no library is torn down while it loads."""
+    thread = threading.Thread(target=work or (lambda: None), name="mnemic-beside", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _may_need_model(config: Config) -> bool:
+    return config.vector.enabled and config.embeddings.provider in ("auto", "local")
 
 
 def _import_model() -> None:
+    """The model's libraries, while the store opens: they take about as long."""
     with contextlib.suppress(ImportError):
         import_module("onnxruntime")
         import_module("tokenizers")

@@ -62,7 +62,6 @@ def _restore(connection: Connection, address: Address) -> None:
     with _changing(connection):
         _add_pgvector(connection, address)
         _run(connection, dict(migrations("postgres"))[MECHANICS], address)
-        connection.execute(SESSION["epochs_move"])
     learn_halfvec(connection)
 
 
@@ -89,8 +88,8 @@ def _add_pgvector(connection: Connection, address: Address) -> None:
         connection.execute(SESSION["extension"])
     except pg.InsufficientPrivilege as error:
         raise StorageReadOnly(
-            f"the {address} lacks the extension pgvector, and role {address.role!r} may not add it: as a superuser run "
-            f"CREATE EXTENSION vector in database {address.database!r}"
+            f"the {address} lacks the extension pgvector, and role {address.role!r} may not add it: as a superuser of "
+            f"{address.database!r} run CREATE EXTENSION vector"
         ) from error
     except (pg.FeatureNotSupported, pg.UndefinedFile) as error:
         raise StorageError(

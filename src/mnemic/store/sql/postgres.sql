@@ -285,3 +285,39 @@ INSERT INTO sources (namespace, id, name, type, uri, digest, version, session, f
 VALUES (%(namespace)s, %(id)s, %(name)s, %(type)s, %(uri)s, %(digest)s, %(version)s, %(session)s, %(first)s, %(last)s, %(summary)s, %(created_at)s)
 ON CONFLICT (namespace, id) DO UPDATE SET name = excluded.name, digest = excluded.digest, version = excluded.version,
     first = excluded.first, last = excluded.last, summary = excluded.summary
+
+-- name: copy_events
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data, digest
+FROM events WHERE namespace = %(namespace)s AND seq > %(after)s AND seq <= %(last)s ORDER BY seq
+
+-- name: copy_chunks
+SELECT id, seq, start, stop, words, flags, kept, decided, verdict, same_as, signature, digest, archived, terms
+FROM chunks WHERE namespace = %(namespace)s AND id > %(after)s AND id <= %(last)s ORDER BY id
+
+-- name: copy_chunk_put
+INSERT INTO chunks (namespace, id, seq, start, stop, words, flags, kept, decided, verdict, same_as, signature, digest,
+                    archived, terms)
+SELECT * FROM unnest(%(namespace)b::text[], %(id)b::bigint[], %(seq)b::bigint[], %(start)b::int[], %(stop)b::int[],
+                     %(words)b::int[], %(flags)b::int[], %(kept)b::int[], %(decided)b::int[], %(verdict)b::text[],
+                     %(same_as)b::bigint[], %(signature)b::bigint[], %(digest)b::bigint[], %(archived)b::text[],
+                     %(terms)b::bytea[])
+ON CONFLICT (namespace, id) DO UPDATE SET kept = excluded.kept, decided = excluded.decided, verdict = excluded.verdict,
+    same_as = excluded.same_as, archived = excluded.archived
+
+-- name: copy_chunk_topics
+SELECT topic, chunk, confidence FROM chunk_topics
+WHERE namespace = %(namespace)s AND chunk > %(after)s AND chunk <= %(last)s ORDER BY chunk, topic
+
+-- name: copy_vectors
+SELECT chunk, number, vector FROM vectors
+WHERE namespace = %(namespace)s AND space = %(space)s AND chunk > %(after)s AND chunk <= %(last)s ORDER BY chunk
+
+-- name: copy_quarantine
+SELECT id, digest, reason, at, body FROM quarantine WHERE namespace = %(namespace)s ORDER BY id, digest
+
+-- name: copy_usage
+SELECT subject, day, count FROM usage WHERE namespace = %(namespace)s ORDER BY subject, day
+
+-- name: copy_usage_put
+INSERT INTO usage (namespace, subject, day, count) VALUES (%(namespace)s, %(subject)s, %(day)s, %(count)s)
+ON CONFLICT (namespace, subject, day) DO UPDATE SET count = excluded.count

@@ -33,7 +33,8 @@ SELECT to_regtype('halfvec')::oid, to_regtype('halfvec[]')::oid
 
 -- name: state
 SELECT to_regclass('meta') IS NOT NULL, to_regclass('events') IS NOT NULL,
-       to_regclass('chunks') IS NOT NULL AND to_regclass('vectors') IS NOT NULL,
+       to_regclass('chunks') IS NOT NULL AND to_regclass('vectors') IS NOT NULL
+           AND to_regclass('chunk_topics') IS NOT NULL AND to_regclass('topics') IS NOT NULL,
        (SELECT extversion FROM pg_extension WHERE extname = 'vector')
 
 -- name: version
@@ -48,21 +49,18 @@ SELECT pg_advisory_xact_lock(hashtextextended('mnemic schema ' || current_schema
 -- name: extension
 CREATE EXTENSION IF NOT EXISTS vector
 
--- name: epochs_move
-UPDATE heads SET epoch = epoch + 1
+-- name: analyse
+ANALYZE events, chunks, chunk_topics, vectors
 
 -- name: size
-SELECT coalesce(sum(pg_total_relation_size(to_regclass(name))), 0)::bigint
-FROM unnest(ARRAY['meta', 'heads', 'events', 'anchors', 'quarantine', 'spaces', 'leases', 'usage', 'chunks', 'vectors'])
-     AS name
-WHERE to_regclass(name) IS NOT NULL
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+FROM pg_class AS c WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('meta'))
 
 -- name: unprotected
-SELECT relname FROM pg_class
-WHERE oid IN (to_regclass('events'), to_regclass('quarantine'), to_regclass('usage'), to_regclass('chunks'),
-              to_regclass('vectors'))
-  AND NOT (relrowsecurity AND relforcerowsecurity)
-ORDER BY relname
+SELECT c.relname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'namespace'
+WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('events'))
+  AND c.relname <> 'heads' AND NOT (c.relrowsecurity AND c.relforcerowsecurity)
+ORDER BY c.relname
 
 -- name: invalid_indexes
 SELECT i.indexrelid::regclass::text FROM pg_index AS i

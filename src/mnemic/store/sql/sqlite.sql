@@ -260,3 +260,37 @@ INSERT INTO sources (namespace, id, name, type, uri, digest, version, session, f
 VALUES (:namespace, :id, :name, :type, :uri, :digest, :version, :session, :first, :last, :summary, :created_at)
 ON CONFLICT (namespace, id) DO UPDATE SET name = excluded.name, digest = excluded.digest, version = excluded.version,
     first = excluded.first, last = excluded.last, summary = excluded.summary
+
+-- name: copy_events
+SELECT seq, id, kind, text, session, channel, role, actor, project, at, recorded_at, importance, trust, data, digest
+FROM events WHERE namespace = :namespace AND seq > :after AND seq <= :last ORDER BY seq
+
+-- name: copy_chunks
+SELECT id, seq, start, stop, words, flags, kept, decided, verdict, same_as, signature, digest, archived, terms
+FROM chunks WHERE namespace = :namespace AND id > :after AND id <= :last ORDER BY id
+
+-- name: copy_chunk_put
+INSERT INTO chunks (namespace, id, seq, start, stop, words, flags, kept, decided, verdict, same_as, signature, digest,
+                    archived, terms)
+VALUES (:namespace, :id, :seq, :start, :stop, :words, :flags, :kept, :decided, :verdict, :same_as, :signature, :digest,
+        :archived, :terms)
+ON CONFLICT (namespace, id) DO UPDATE SET kept = excluded.kept, decided = excluded.decided, verdict = excluded.verdict,
+    same_as = excluded.same_as, archived = excluded.archived
+
+-- name: copy_chunk_topics
+SELECT topic, chunk, confidence FROM chunk_topics
+WHERE namespace = :namespace AND chunk > :after AND chunk <= :last ORDER BY chunk, topic
+
+-- name: copy_vectors
+SELECT chunk, number, vector FROM vectors
+WHERE namespace = :namespace AND space = :space AND chunk > :after AND chunk <= :last ORDER BY chunk
+
+-- name: copy_quarantine
+SELECT id, digest, reason, at, body FROM quarantine WHERE namespace = :namespace ORDER BY id, digest
+
+-- name: copy_usage
+SELECT subject, day, count FROM usage WHERE namespace = :namespace ORDER BY subject, day
+
+-- name: copy_usage_put
+INSERT INTO usage (namespace, subject, day, count) VALUES (:namespace, :subject, :day, :count)
+ON CONFLICT (namespace, subject, day) DO UPDATE SET count = excluded.count

@@ -73,7 +73,12 @@ ALTER TABLE vectors FORCE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS vectors_of_namespace ON vectors;
 CREATE POLICY vectors_of_namespace ON vectors USING (namespace = current_setting('mnemic.namespace', true));
 
--- After a loss: vectors of chunks that are gone go too, what is left is judged again, and readers start over.
+-- After a loss: vectors of chunks that are gone go too, what is left is judged again, and readers start over. This is
+-- about all namespaces, so the owner steps out of row-level security for it.
+ALTER TABLE chunks NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE vectors NO FORCE ROW LEVEL SECURITY;
 DELETE FROM vectors AS v WHERE NOT EXISTS (SELECT 1 FROM chunks AS c WHERE c.namespace = v.namespace AND c.id = v.chunk);
 UPDATE chunks SET decided = 0 WHERE decided = 1;
 UPDATE heads SET epoch = epoch + 1;
+ALTER TABLE chunks FORCE ROW LEVEL SECURITY;
+ALTER TABLE vectors FORCE ROW LEVEL SECURITY;
