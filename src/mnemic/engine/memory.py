@@ -119,6 +119,8 @@ class AsyncMemory:
             notices += [notice] if notice else []
         for hit in hits:
             self._usage.count(f"chunk:{hit.chunk.id}")
+        if hits and all(hit.weak for hit in hits):
+            notices.append("nothing matches well: every hit is weak")
         return Recalled(hits, pending, tuple(notices))
 
     async def get(self, ident: EventId | UUID | str | int) -> Event:

@@ -294,3 +294,25 @@ def test_u70_another_dimension_keeps_everything_and_says_what_to_do(tmp_path: Pa
         memory.settle()
         states = {s.label: (s.state, s.vectors) for s in memory.status().spaces}
         assert states == {"fake/old/8": ("serving", 2), "fake/new/16": ("retired", 2)}
+
+
+def test_u56_a_question_about_something_else_has_only_weak_hits(tmp_path: Path) -> None:
+    sails = {"sail": [1, 0.1, 0, 0], "cheese": [0, 0.15, 1, 0]}
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder(sails, dimension=4), settings=QUIET) as memory:
+        for n in range(15):
+            memory.remember(f"The sail number {n} needs care")
+        memory.settle()
+        nothing = memory.recall("tax rate on imported cheese")
+        assert all(hit.weak for hit in nothing)
+        assert not nothing.hits or nothing.notices == ("nothing matches well: every hit is weak",)
+        found = memory.recall("sail number 7")
+        assert (found[0].text, found[0].weak, found.notices) == ("The sail number 7 needs care", False, ())
+
+
+def test_u55_a_rare_word_surfaces_whatever_the_vector_says(tmp_path: Path) -> None:
+    near = {"Fennel": [1, 0, 0, 0], "fennel": [0.46, 0.888, 0, 0]}
+    settings = QUIET | {"vector.similarity_threshold": 0.5}
+    with Memory.open(home=tmp_path, embedder=FakeEmbedder(near, dimension=4), settings=settings) as memory:
+        memory.remember("The Fennel relay needs TLS off on port 1993.")
+        memory.settle()
+        assert [h.text for h in memory.recall("fennel relay")] == ["The Fennel relay needs TLS off on port 1993."]

@@ -72,6 +72,7 @@ def hit_data(hit: Hit) -> dict[str, object]:
         "chunk": int(chunk.id),
         "text": chunk.text,
         "score": hit.score,
+        "weak": hit.weak,
         "found_by": hit.found_by,
         "parts": hit.parts,
         "kind": event.kind,

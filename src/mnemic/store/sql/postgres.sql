@@ -163,10 +163,10 @@ WHERE namespace = %(namespace)s AND id = %(id)s
 -- name: chunks_saying
 SELECT c.signature, c.id, c.start, c.stop, e.text
 FROM (SELECT DISTINCT value::bigint AS signature FROM json_array_elements_text(%(signatures)s::json)) AS wanted, LATERAL (
-    SELECT namespace, id, seq, start, stop, signature FROM chunks
-    WHERE namespace = %(namespace)s AND signature = wanted.signature AND kept = 1 AND archived = '' AND same_as IS NULL
-    OFFSET 0) AS c
-JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
+    SELECT id, seq, start, stop, signature FROM chunks WHERE namespace = %(namespace)s
+        AND signature = wanted.signature AND kept = 1 AND archived = '' AND same_as IS NULL OFFSET 0
+) AS c, LATERAL (
+    SELECT text FROM events WHERE namespace = %(namespace)s AND seq = c.seq OFFSET 0) AS e
 ORDER BY c.id
 
 -- name: chunks_undecide
@@ -230,10 +230,11 @@ FROM (SELECT DISTINCT value::bigint AS id FROM json_array_elements_text(%(ids)s:
 -- name: vectors_by_digest
 SELECT c.digest, max(c.id)
 FROM (SELECT DISTINCT value::bigint AS signature FROM json_array_elements_text(%(signatures)s::json)) AS wanted, LATERAL (
-    SELECT namespace, id, digest FROM chunks
-    WHERE namespace = %(namespace)s AND signature = wanted.signature OFFSET 0) AS c
-JOIN vectors AS v ON v.namespace = c.namespace AND v.space = %(space)s AND v.chunk = c.id
-WHERE c.digest IN (SELECT value::bigint FROM json_array_elements_text(%(digests)s::json)) GROUP BY c.digest
+    SELECT id, digest FROM chunks WHERE namespace = %(namespace)s AND signature = wanted.signature
+        AND digest = ANY (ARRAY(SELECT value::bigint FROM json_array_elements_text(%(digests)s::json))) OFFSET 0
+) AS c, LATERAL (
+    SELECT 1 FROM vectors WHERE namespace = %(namespace)s AND space = %(space)s AND chunk = c.id OFFSET 0) AS v
+GROUP BY c.digest
 
 -- name: vectors_drop
 DELETE FROM vectors
