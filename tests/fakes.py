@@ -19,14 +19,20 @@ class FakeEmbedder:
     text it saw and refuses any longer than `max_tokens` characters."""
 
     def __init__(
-        self, chosen: Mapping[str, Sequence[float]] | None = None, dimension: int = 8, *, model: str = "fake", provider: str = "fake", limit: int = 4_096
+        self,
+        chosen: Mapping[str, Sequence[float]] | None = None,
+        dimension: int = 8,
+        *,
+        model: str = "fake",
+        provider: str = "fake",
+        limit: int = 4_096,
     ) -> None:
         self._chosen = {key: np.asarray(value, np.float32) for key, value in (chosen or {}).items()}
         self._space = Space(provider, model, dimension)
         self._limit = limit
         self.seen: list[str] = []
         self.down = False
-        self.before: Callable[[], None] = lambda: None
+        self.before: Callable[[], object] = lambda: None
         self._lock = threading.Lock()
 
     @property

@@ -7,10 +7,11 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import cache
 from pathlib import Path
-from typing import Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mnemic import config as configuration
@@ -32,6 +33,9 @@ from mnemic.store import Store
 from mnemic.store.driver import Driver
 from mnemic.store.journal import Journal
 from mnemic.store.vectors import MakeIndex
+
+if TYPE_CHECKING:
+    from mnemic.store.copying import Copied
 
 
 class Opening(TypedDict, total=False):
@@ -180,7 +184,8 @@ def make_index(config: Config) -> MakeIndex:
 
 def open_journal(config: Config, store: Store) -> Journal:
     folder = journal_folder(config)
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for place in (config.home, folder.parent):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Journal.open(
         folder,
         store.upkeep.identity(),
@@ -204,6 +209,29 @@ def documents(place: str, *, allow_private: bool) -> Iterator[SourceText | docum
             yield SourceText(found.uri, found.name, found.type, found.text, found.title)
         else:
             yield found
+
+
+def copy_store(config: Config, source: str, target: str, progress: Callable[[Copied], None]) -> list[Copied]:
+    """Copy one store into another (`store/copying.py`), after what is pending in the source's journal is applied.
+
+    Errors: ConfigError (the same store twice), StorageError.
+    """
+    from mnemic.store.copying import copy
+
+    if source == target:
+        raise ConfigError("the source and the target are the same store")
+    engine = assemble(replace(config, store=replace(config.store, url=source)))
+    try:
+        engine.spool.drain()
+        goal = open_driver(replace(config, store=replace(config.store, url=target)))
+        try:
+            return copy(engine.store.driver, goal, progress)
+        finally:
+            goal.close()
+    finally:
+        engine.spool.close()
+        engine.journal.close()
+        engine.store.close()
 
 
 def zone_of(config: Config) -> tzinfo:

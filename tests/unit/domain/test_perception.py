@@ -18,7 +18,11 @@ from mnemic.errors import InvalidInput
         (perception.eye_search("def f", path="src", hits=2), Kind.EYE_SEARCH, "searched 'def f' in src: 2 hits"),
         (perception.body_tool("locate", {"name": "f"}, success=True), Kind.BODY_TOOL, "tool locate(name=f) ok"),
         (perception.body_bash("pytest", output="1 passed"), Kind.BODY_BASH, "$ pytest\nexit 0\n1 passed"),
-        (perception.tongue_write("a.py", what="a parser", lines=40), Kind.TONGUE_WRITE, "wrote a.py (40 lines): a parser"),
+        (
+            perception.tongue_write("a.py", what="a parser", lines=40),
+            Kind.TONGUE_WRITE,
+            "wrote a.py (40 lines): a parser",
+        ),
         (perception.tongue_edit("a.py", "-x\n+y"), Kind.TONGUE_EDIT, "edited a.py\n-x\n+y"),
         (perception.nose_error("KeyError: 'k'", context="a.py:7"), Kind.NOSE_ERROR, "error: KeyError: 'k' [a.py:7]"),
         (perception.nose_warning("deprecated"), Kind.NOSE_WARNING, "warning: deprecated"),
@@ -31,7 +35,11 @@ def test_each_sense_says_one_thing(draft: Draft, kind: Kind, text: str) -> None:
 
 
 def test_particulars_are_data_and_the_unsaid_is_absent() -> None:
-    assert perception.body_bash("ls", exit_code=2, duration_ms=7).data == {"command": "ls", "exit_code": 2, "duration_ms": 7}
+    assert perception.body_bash("ls", exit_code=2, duration_ms=7).data == {
+        "command": "ls",
+        "exit_code": 2,
+        "duration_ms": 7,
+    }
     assert perception.eye_search("x").data == {"pattern": "x"}
     assert perception.body_tool("t", {}, success=False).data == {"tool": "t", "arguments": {}, "success": False}
 

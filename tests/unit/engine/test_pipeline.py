@@ -114,7 +114,11 @@ def test_the_same_words_are_embedded_once(tmp_path: Path) -> None:
 
 
 def test_topics_are_assigned_filtered_renamed_merged_and_undone(tmp_path: Path) -> None:
-    settings = {"topics__taxonomy": "fixed", "topics__custom_topics": ("beekeeping", "sailing"), "topics__min_confidence": 0.5}
+    settings = {
+        "topics__taxonomy": "fixed",
+        "topics__custom_topics": ("beekeeping", "sailing"),
+        "topics__min_confidence": 0.5,
+    }
     with opened(tmp_path, FakeEmbedder(provider="hashing"), **settings) as memory:
         memory.remember("Beekeeping needs patience")
         memory.remember("Sailing needs wind")

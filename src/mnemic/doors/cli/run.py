@@ -37,6 +37,7 @@ COMMANDS = {
     "work": "work",
     "backup": "keep",
     "restore": "keep",
+    "db": "db",
     "config": "settings",
     "demo": "demo",
     "completion": "completion",

@@ -29,6 +29,9 @@ from mnemic.store.vectors.proposed import Proposed
 log = logging.getLogger("mnemic.pgvector")
 
 EXACT_BELOW = 10_000
+PROPOSED = (
+    400  # candidates asked of the index: more re-enters its graph again and again, fewer lose some of the best ten
+)
 FEW = 20_000  # chunks to choose from that are scanned faster than the index is filtered
 INDEXED_DIMENSIONS = 4_000  # the most that HNSW takes of halfvec
 _QUERIES = named_queries("pgvector.sql")
@@ -149,11 +152,11 @@ class PgvectorIndex:
             self._damaged += json.loads(damaged)
 
     def _propose(self, centred: Floats, k: int, among: list[int] | None, by_index: bool) -> Sequence[int]:
-        wanted = min(k, self._count if among is None else len(among))
         params = {"vector": centred.astype(np.float16).tobytes(), "ids": among, "limit": k}
         if by_index and (among is None or len(among) > FEW):
-            found = self._nearest("nearest_by_index", params)
-            if len(found) >= wanted:
+            wanted = min(k, PROPOSED)
+            found = self._nearest("nearest_by_index", {**params, "limit": wanted})
+            if len(found) >= min(wanted, self._count if among is None else len(among)):
                 return found
         return self._nearest("nearest_by_scan", params)
 
