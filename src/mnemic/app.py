@@ -106,12 +106,13 @@ def assemble(config: Config, opening: Opening | None = None) -> Engine:
     opening = opening or Opening()
     clock = opening.get("clock") or _now
     weights = ranking.Weights(fusion=ranking.Fusion(config.recall.fusion))
+    analyser = Analyser(config.chunker, tokens.counter(config.chunker.tokenizer))
+    judging, zone = Judge(config.filter, config.topics), zone_of(config)  # wrong settings show before a file is made
     driver = open_driver(config)
     try:
         store = open_store(config, driver, weights)
         journal = open_journal(config, store)
         try:
-            analyser = Analyser(config.chunker, tokens.counter(config.chunker.tokenizer))
             spool = Spool(journal, store, analyser)
         except BaseException:
             journal.close()
@@ -126,9 +127,9 @@ def assemble(config: Config, opening: Opening | None = None) -> Engine:
         spool=spool,
         models=_models(config, opening.get("embedder")),
         analyser=analyser,
-        judging=Judge(config.filter, config.topics),
+        judging=judging,
         clock=clock,
-        zone=zone_of(config),
+        zone=zone,
         weights=weights,
         waits_for_database=driver.dialect == "postgres",
         reranker=_reranker(config),
