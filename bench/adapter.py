@@ -45,6 +45,15 @@ class Mnemic:
             settings={"embeddings.provider": embedder, "embeddings.threads": 1, "journal.key": "file"},
         )
         self._doc_of: dict[UUID, str] = {}
+        if url:
+            self._serve(embedder)
+
+    def _serve(self, provider: str) -> None:
+        """One space serves a database: if an earlier run chose another, move it, with all that such runs left there."""
+        serving = [space.label for space in self.memory.status().spaces if space.state == "serving"]
+        if serving and not serving[0].startswith(f"{provider}/"):
+            self.memory.reindex(provider)
+            self.memory.settle()
 
     def add(self, docs: Sequence[Doc]) -> None:
         """Record in order; returns when every text can be searched by its words and by its vector."""

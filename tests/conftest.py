@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 import pytest
 
@@ -87,7 +88,7 @@ def _databases(server: Server) -> list[str]:
 def _drop_stale(server: Server) -> None:
     """Databases of runs that were killed."""
     for name in _databases(server):
-        if not Path(f"/proc/{name.split('_')[2]}").exists():
+        if not psutil.pid_exists(int(name.split("_")[2])):
             server.drop(name)
 
 

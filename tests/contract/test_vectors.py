@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 
 from mnemic import Memory
@@ -16,6 +18,7 @@ from mnemic.store.vectors import pgvector
 from tests.conftest import OpenMemory
 from tests.contract.corpus import QUESTIONS, conversation
 from tests.fakes import FakeEmbedder
+from tests.postgres import Server
 
 METRICS = ("cosine", "dot_product", "euclidean")
 INDEXES = ("exact", "sqlite-vec", "pgvector")
@@ -187,3 +190,29 @@ def test_pgvector_on_a_file_is_refused(both: Mapping[str, str], open_memory: Ope
     with pytest.raises(ConfigError, match="postgresql://"):
         memory.recall("text")
     assert len(open_memory(both["postgres"]).recall("text")) == 0
+
+
+def test_a_role_that_may_not_build_the_index_still_searches(
+    both: Mapping[str, str],
+    open_memory: OpenMemory,
+    server: Server,
+    tiny_is_large: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    url = both["postgres"]
+    owner = open_memory(url, filter__enabled=False, embedder=FakeEmbedder(dimension=16))
+    _fill(owner, 50, "chatter")
+    owner.settle()
+    database = url.partition("@/")[2].partition("?")[0]
+    with psycopg.connect(server.admin_url(database), autocommit=True) as admin:
+        admin.execute("REASSIGN OWNED BY mnemic TO postgres")
+        admin.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO mnemic")
+    store = open_memory(url, vector__index_type="pgvector")._memory._engine.store
+    first = store.indexes.state("default")
+    assert first.dense is not None and not first.dense.exhaustive
+    assert len(first.dense.nearest(np.ones(16, np.float32), 20, None)) == 20
+    for thread in threading.enumerate():
+        if thread.name == "mnemic-hnsw":
+            thread.join()
+    assert "CREATE INDEX CONCURRENTLY" in caplog.text
+    assert len(first.dense.nearest(np.ones(16, np.float32), 20, None)) == 20

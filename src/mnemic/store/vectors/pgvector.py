@@ -96,7 +96,8 @@ class Builder:
         try:
             build(self.driver, indexed)
         except MnemicError as error:
-            log.warning("vectors are searched without an index, slowly: %s", error)
+            statement = " ".join(indexed.filled("hnsw_make").as_string().split())
+            log.warning("vectors are searched without an index, slowly: %s; the owner may run: %s", error, statement)
 
     def forget(self, space: int) -> None:
         """Rows went away, perhaps the whole table: look again."""
