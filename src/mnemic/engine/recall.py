@@ -22,6 +22,7 @@ from mnemic.store.vectors import Floats, Ints
 log = logging.getLogger("mnemic.recall")
 
 LEXICAL_CANDIDATES = 1_000  # of a namespace too large to score every vector
+LIFTING = 10  # of whose sessions every chunk becomes a candidate
 LITERAL_LIMIT = 1_000
 TOO_DEEP = 4  # chunks looked at per hit wanted, because several may stand in one event
 
@@ -90,10 +91,18 @@ def _rank(state: State, question: cues.Question, asked: Asked, rows: Ints | None
     if asked.space is not None and not understands(asked.space):
         weights = replace(weights, dense=weights.dense_hashed)
     lexical = ranking.lexical(question, view, weights)
-    rows = _candidates(state, lexical, asked, rows)
+    allowed, rows = rows, _candidates(state, lexical, asked, rows)
     cosine = _cosine(state, asked, weights, rows)
     picked = lexical if rows is None else lexical[rows]
     scores = ranking.fuse(question, view, weights, ranking.Arms(picked, cosine), rows)
+    if rows is not allowed and rows is not None:
+        more = _lifted(state, scores, allowed)
+        cosine = np.concatenate([cosine, _cosine(state, asked, weights, more)])
+        rows = np.concatenate([rows, more])
+        order = np.argsort(rows)
+        rows, cosine = rows[order], cosine[order]
+        picked = lexical[rows]
+        scores = ranking.fuse(question, view, weights, ranking.Arms(picked, cosine), rows)
     order = scores.top(asked.query.k * TOO_DEEP)
     order = order[(scores.raw[order] > 0) & ((picked[order] > 0) | (cosine[order] > 0))]
     similar = _similar(state, asked, scores.rows[order])
@@ -141,6 +150,15 @@ def _candidates(state: State, lexical: Floats, asked: Asked, rows: Ints | None) 
     around = np.concatenate([near, chunks.before[near], chunks.after[near]])  # who may borrow from the nearest
     united = np.unique(np.concatenate([worded, around[around >= 0]]))
     return united if rows is None else united[np.isin(united, rows)]
+
+
+def _lifted(state: State, scores: ranking.Scores, rows: Ints | None) -> Ints:
+    """Chunks that were not proposed but belong to a session whose best chunk was: the session lifts them all."""
+    chunks = state.snapshot.view.chunks
+    sessions = np.unique(chunks.session[scores.rows[scores.top(LIFTING)]])
+    members = np.flatnonzero(np.isin(chunks.session, sessions[sessions >= 0]))
+    members = members if rows is None else members[np.isin(members, rows)]
+    return np.setdiff1d(members, scores.rows)
 
 
 def _cosine(state: State, asked: Asked, weights: ranking.Weights, rows: Ints | None) -> Floats:
@@ -208,7 +226,8 @@ def _hits(store: Store, namespace: str, state: State, query: Query, scored: Scor
         return [place.id for _, place in best.values()]
 
     shown = store.hydrate(namespace, ids, choose)
-    named = names(store, namespace) if shown.topics else None
+    about = {key for found in shown.topics.values() for key, _ in found}
+    named = names(store, namespace, about) if about else None
     return [
         Hit(
             chunk=chunk_of(

@@ -3,7 +3,7 @@ that an undo is an event too and nothing can disagree with the log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from mnemic.domain.drafts import Draft
@@ -51,20 +51,21 @@ class Names:
         return sorted(k for k in {wanted, *self.labels, *self.into} if self.end(k) in ends)
 
 
-def names(store: Store, namespace: str) -> Names:
-    """Labels as first written, then every rename and merge in order. Blocking."""
-    labels = store.chunks.labels(namespace)
+def names(store: Store, namespace: str, keys: Collection[str] | None = None) -> Names:
+    """Labels as first written, then every rename and merge in order; with `keys`, only what naming those needs. Blocking."""
+    renamed: dict[str, str] = {}
     into: dict[str, str] = {}
     for event in store.events.edits(namespace, VERB):
         operation = event.data.get("operation")
         name, target = str(event.data.get("key", "")), str(event.data.get("to", ""))
         if operation == "rename":
-            labels[name] = target
+            renamed[name] = target
         elif operation == "merge":
             into[name] = target
         elif operation == "split":
             into.pop(name, None)
-    return Names(labels, into)
+    ends = None if keys is None else {Names({}, into).end(key) for key in keys}
+    return Names(store.chunks.labels(namespace, ends) | renamed, into)
 
 
 def listed(store: Store, namespace: str) -> list[NamedTopic]:

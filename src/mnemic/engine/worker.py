@@ -21,7 +21,7 @@ from mnemic.engine.judging import understands
 from mnemic.engine.parts import Engine
 from mnemic.errors import LeaseLost, ModelError
 from mnemic.ports import Embedder, Matrix
-from mnemic.store.chunks import Filled, Raw
+from mnemic.store.chunks import Filled, Head, Raw
 from mnemic.store.codec import micros
 from mnemic.store.upkeep import Lease, StoredSpace
 
@@ -39,6 +39,22 @@ class Progress:
     left: bool
 
 
+class Reached:
+    """How far each step has come in a namespace, so that a batch does not look through all that is done. A hint, never
+    stored: an epoch that moves, or a new process, starts over from what the store says."""
+
+    def __init__(self) -> None:
+        self._ids: dict[tuple[str, str], tuple[int, int]] = {}
+
+    def of(self, head: Head, step: str) -> int:
+        """Chunks up to this id lack nothing that the step could give."""
+        epoch, ident = self._ids.get((head.namespace, step), (head.epoch, 0))
+        return ident if epoch == head.epoch else 0
+
+    def put(self, head: Head, step: str, ident: int) -> None:
+        self._ids[head.namespace, step] = (head.epoch, ident)
+
+
 class Worker:
     """Runs the steps of all namespaces of a store. Blocking; one call at a time."""
 
@@ -50,6 +66,7 @@ class Worker:
         self._lease: Lease | None = None
         self._lease_until = 0.0
         self._embedders: Embedders | None = None
+        self._reached = Reached()
         self._at_rest: dict[str, tuple[int, int, tuple[int, ...]]] = {}
         self.failure = ""  # why the last attempt of a step failed; empty when it did not
 
@@ -101,16 +118,13 @@ class Worker:
             mark = (head.chunk, head.epoch, tuple(s.id for s in spaces))
             if stop() or (self._at_rest.get(head.namespace) == mark and (spaces or not self._can_start())):
                 continue
-            found = [
-                self._chunk(head.namespace),
-                self._cut(head.namespace, spaces),
-                self._judge(head.namespace, spaces),
-            ]
-            found += self._index(head.namespace, spaces)
+            found = [self._chunk(head), self._cut(head.namespace, spaces), self._judge(head, spaces)]
+            found += self._index(head, spaces)
             report += [p for p in found if p.done or p.left]
             if not self.failure and not any(p.done or p.left for p in found):
                 self._at_rest[head.namespace] = mark
-        self._finish_reindex()
+        if not report:
+            self._finish_reindex()
         return report
 
     def _filling(self) -> list[StoredSpace]:
@@ -119,13 +133,17 @@ class Worker:
     def _can_start(self) -> bool:
         return self.embedders().serving is not None
 
-    def _chunk(self, namespace: str) -> Progress:
-        """Events without chunks: their table was lost, or a rule changed."""
-        events = self._store.events.without_chunks(namespace, self._pace.batch)
+    def _chunk(self, head: Head) -> Progress:
+        """Events without chunks: their table was lost. Looked for once, and again when rows went away."""
+        if self._reached.of(head, "chunk"):
+            return Progress("chunk", 0, False)
+        events = self._store.events.without_chunks(head.namespace, self._pace.batch)
         rows = [(int(event.seq), chunk) for event in events for chunk in self._analyser.chunks(event)]
         if rows:
-            self._store.chunks.add(namespace, rows, self._lease)
-        return Progress("chunk", len(rows), len(events) == self._pace.batch and bool(rows))
+            self._store.chunks.add(head.namespace, rows, self._lease)
+        else:
+            self._reached.put(head, "chunk", 1)
+        return Progress("chunk", len(rows), bool(rows))
 
     def _cut(self, namespace: str, spaces: list[StoredSpace]) -> Progress:
         """Pieces of long texts are cut anew where the meaning changes (semantic strategy)."""
@@ -146,10 +164,12 @@ class Worker:
         serving = next((s for s in spaces if s.state == "serving"), None)
         return self.embedder_of(serving) if serving else self.embedders().serving
 
-    def _judge(self, namespace: str, spaces: list[StoredSpace]) -> Progress:
+    def _judge(self, head: Head, spaces: list[StoredSpace]) -> Progress:
         """Chunks about which nothing has been decided. Topics wait for the vector where one will tell more."""
-        raws = self._store.chunks.undecided(namespace, self._pace.batch)
+        namespace = head.namespace
+        raws = self._store.chunks.undecided(namespace, self._reached.of(head, "judge"), self._pace.batch)
         if not raws:
+            self._reached.put(head, "judge", head.chunk)
             return Progress("judge", 0, False)
         said_before = self._store.chunks.saying(namespace, (r.signature for r in raws))
         serving = next((s for s in spaces if s.state == "serving"), None)
@@ -169,20 +189,25 @@ class Worker:
         for space in spaces:
             if refused and self._store.vectors.some(namespace, space.id, refused):
                 self._store.vectors.drop(namespace, space.id, refused)
+        self._reached.put(head, "judge", raws[-1].id)
         return Progress("judge", len(raws), len(raws) == self._pace.batch)
 
-    def _index(self, namespace: str, spaces: list[StoredSpace]) -> list[Progress]:
+    def _index(self, head: Head, spaces: list[StoredSpace]) -> list[Progress]:
         if not spaces:
             first = self.embedders().serving
-            return [self._embed(namespace, None, first)] if first is not None else []
-        return [self._embed(namespace, space, self.embedder_of(space)) for space in spaces]
+            return [self._embed(head, None, first)] if first is not None else []
+        return [self._embed(head, space, self.embedder_of(space)) for space in spaces]
 
-    def _embed(self, namespace: str, stored: StoredSpace | None, embedder: Embedder | None) -> Progress:
+    def _embed(self, head: Head, stored: StoredSpace | None, embedder: Embedder | None) -> Progress:
         """Vectors for a batch of chunks that have none in a space, and what they are about."""
         if embedder is None:
             return Progress("index", 0, False)
-        missing = self._store.vectors.missing(namespace, stored.id if stored else 0, self._pace.batch)
+        namespace, place = head.namespace, f"space {stored.id if stored else 0}"
+        missing = self._store.vectors.missing(
+            namespace, stored.id if stored else 0, self._reached.of(head, place), self._pace.batch
+        )
         if not missing:
+            self._reached.put(head, place, self._reached.of(head, "judge"))
             return Progress("index", 0, False)
         try:
             vectors = self._vectors(namespace, stored, embedder, missing)
@@ -200,6 +225,7 @@ class Worker:
                 self.forget_choice()
                 return Progress("index", 0, True)
         self._store.vectors.put(namespace, Filled(stored.id, [m.id for m in missing], vectors, about), self._lease)
+        self._reached.put(head, f"space {stored.id}", missing[-1].id)
         return Progress("index", len(missing), len(missing) == self._pace.batch)
 
     def _vectors(

@@ -24,6 +24,7 @@ from mnemic.store.postings import Postings, unpack
 
 ROLES = (Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL)  # the codes that `domain/cues.py` knows
 KINDS = tuple(Kind)
+_PAGE = 20_000  # rows; more at once would cost memory that Python does not give back
 _ROLE_CODE = {role.value: code for code, role in enumerate(ROLES)}
 _KIND_CODE = {kind.value: code for code, kind in enumerate(KINDS)}
 
@@ -140,13 +141,23 @@ class Arrays:
         if head.epoch != self._head.epoch:
             self._clear(head)
         if head.chunk > self._head.chunk or self._snapshot is None:
-            rows = tx.fetch("chunks_after", {"namespace": self._namespace, "after": self._head.chunk})
-            self._extend(rows)
+            self._read(tx)
             self._snapshot = self._view(head)
         elif head != self._head:
             self._snapshot = _with_head(self._snapshot, head)
         self._head = head
         return self._snapshot
+
+    def _read(self, tx: Tx) -> None:
+        """All chunks beyond those held, in pages: each has the deadline of a statement, and what is read stays read."""
+        while True:
+            params = {"namespace": self._namespace, "after": self._head.chunk, "limit": _PAGE}
+            rows = tx.fetch("chunks_after", params)
+            self._extend(rows)
+            if rows:
+                self._head = replace(self._head, chunk=rows[-1][0])
+            if len(rows) < _PAGE:
+                return
 
     def _clear(self, head: Head) -> None:
         self._head = Head(head.namespace, 0, 0, 0, head.epoch)

@@ -132,8 +132,9 @@ class Chunks:
 
     # -- what is decided about them
 
-    def undecided(self, namespace: str, limit: int) -> list[Raw]:
-        params = {"namespace": namespace, "limit": limit}
+    def undecided(self, namespace: str, after: int, limit: int) -> list[Raw]:
+        """Chunks with ids beyond `after` that have not been judged."""
+        params = {"namespace": namespace, "after": after, "limit": limit}
         return [_raw(r) for r in self._driver.read(namespace, lambda tx: tx.fetch("chunks_undecided", params))]
 
     def saying(self, namespace: str, signatures: Iterable[int]) -> list[Saying]:
@@ -151,9 +152,12 @@ class Chunks:
         params = {"namespace": namespace, "topics": json_list(sorted(topics))}
         return [row[0] for row in self._driver.read(namespace, lambda tx: tx.fetch("chunks_of_topics", params))]
 
-    def labels(self, namespace: str) -> dict[str, str]:
-        """key -> label of every topic, as it was written first."""
-        return dict(self._driver.read(namespace, lambda tx: tx.fetch("topic_labels", {"namespace": namespace})))
+    def labels(self, namespace: str, keys: Iterable[str] | None = None) -> dict[str, str]:
+        """key -> label of topics (None: of every one), as they were written first."""
+        query, params = "topic_labels", dict[str, object](namespace=namespace)
+        if keys is not None:
+            query, params = "topic_labels_of", params | {"keys": json_list(sorted(keys))}
+        return dict(self._driver.read(namespace, lambda tx: tx.fetch(query, params)))
 
     def topic_counts(self, namespace: str) -> dict[str, int]:
         """key -> how many chunks are about it."""
@@ -237,8 +241,9 @@ class Vectors:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
-    def missing(self, namespace: str, space: int, limit: int) -> list[Raw]:
-        params = {"namespace": namespace, "space": space, "limit": limit}
+    def missing(self, namespace: str, space: int, after: int, limit: int) -> list[Raw]:
+        """Kept chunks with ids beyond `after` that have no vector in a space."""
+        params = {"namespace": namespace, "space": space, "after": after, "limit": limit}
         return [_raw(r) for r in self._driver.read(namespace, lambda tx: tx.fetch("chunks_without_vector", params))]
 
     def twins(self, namespace: str, space: int, raws: Sequence[Raw]) -> dict[int, int]:

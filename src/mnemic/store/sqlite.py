@@ -37,14 +37,36 @@ MECHANICS = {"chunks", "vectors", "chunk_topics", "topics"}  # tables that migra
 _STEPS_BETWEEN_CHECKS = 20_000  # virtual machine steps between looks at the clock, about 1 ms
 
 
+class Deadline:
+    """Interrupts a statement that takes too long, by SQLite's progress handler; each statement has its own time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def begin(self) -> None:
+        self._end = time.monotonic() + self._seconds
+
+    @contextlib.contextmanager
+    def on(self, connection: apsw.Connection) -> Iterator[None]:
+        connection.set_progress_handler(lambda: time.monotonic() > self._end, _STEPS_BETWEEN_CHECKS)
+        try:
+            yield
+        finally:
+            connection.set_progress_handler(None)
+
+
 class SqliteTx:
     """Named queries on one connection."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, deadline: Deadline | None = None) -> None:
         self._connection = connection
+        self._deadline = deadline
         self._queries = named_queries("sqlite.sql")
 
     def fetch(self, query: str, params: Params | None = None) -> list[Row]:
+        if self._deadline is not None:
+            self._deadline.begin()
         return self._connection.execute(self._queries[query], params or {}).fetchall()
 
     def execute(self, query: str, params: Params | None = None) -> int:
@@ -87,10 +109,11 @@ class SqliteDriver:
     def read(self, namespace: str, work: Callable[[Tx], T]) -> T:
         if self.in_memory:
             return self.write(namespace, work)
-        with _translated(self.path), self._reader() as connection, _deadline(connection, self._config):
+        deadline = Deadline(self._config.query_deadline_ms / 1000)
+        with _translated(self.path), self._reader() as connection, deadline.on(connection):
             connection.execute("BEGIN").fetchall()
             try:
-                return work(SqliteTx(connection))
+                return work(SqliteTx(connection, deadline))
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK").fetchall()
@@ -246,16 +269,6 @@ class SqliteDriver:
             with contextlib.suppress(apsw.Error):  # tidying: another process may be reading the log
                 self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             self._writer.close()
-
-
-@contextlib.contextmanager
-def _deadline(connection: apsw.Connection, config: StoreConfig) -> Iterator[None]:
-    end = time.monotonic() + config.query_deadline_ms / 1000
-    connection.set_progress_handler(lambda: time.monotonic() > end, _STEPS_BETWEEN_CHECKS)
-    try:
-        yield
-    finally:
-        connection.set_progress_handler(None)
 
 
 @contextlib.contextmanager

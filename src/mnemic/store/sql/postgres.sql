@@ -125,7 +125,7 @@ WHERE namespace = %(namespace)s AND seq IN (SELECT value::bigint FROM json_array
 -- name: chunks_after
 SELECT c.id, c.seq, c.words, c.flags, c.terms, e.session, e.role, e.actor, e.kind, e.channel, e.project, e.at
 FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
-WHERE c.namespace = %(namespace)s AND c.id > %(after)s AND c.archived = '' ORDER BY c.id
+WHERE c.namespace = %(namespace)s AND c.id > %(after)s AND c.archived = '' ORDER BY c.id LIMIT %(limit)s
 
 -- name: chunks_by_id
 SELECT c.*
@@ -142,7 +142,7 @@ SELECT id, seq, start, stop, same_as FROM chunks WHERE namespace = %(namespace)s
 -- name: chunks_without_vector
 SELECT c.id, c.start, c.stop, c.decided, c.signature, c.digest, e.seq, e.text, e.actor, e.role, e.kind, e.trust
 FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
-WHERE c.namespace = %(namespace)s AND c.kept = 1 AND c.decided = 1 AND c.archived = '' AND NOT EXISTS (
+WHERE c.namespace = %(namespace)s AND c.id > %(after)s AND c.kept = 1 AND c.decided = 1 AND c.archived = '' AND NOT EXISTS (
     SELECT 1 FROM vectors AS v WHERE v.namespace = c.namespace AND v.space = %(space)s AND v.chunk = c.id)
 ORDER BY c.id LIMIT %(limit)s
 
@@ -154,7 +154,7 @@ WHERE c.namespace = %(namespace)s AND c.kept = 1 AND c.archived = '' AND (c.deci
 -- name: chunks_undecided
 SELECT c.id, c.start, c.stop, c.decided, c.signature, c.digest, e.seq, e.text, e.actor, e.role, e.kind, e.trust
 FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
-WHERE c.namespace = %(namespace)s AND c.decided = 0 AND c.archived = '' ORDER BY c.id LIMIT %(limit)s
+WHERE c.namespace = %(namespace)s AND c.id > %(after)s AND c.decided <= 0 AND c.decided = 0 AND c.archived = '' ORDER BY c.id LIMIT %(limit)s
 
 -- name: chunk_decide
 UPDATE chunks SET kept = %(kept)s, decided = 1, verdict = %(verdict)s, same_as = %(same_as)s
@@ -206,6 +206,10 @@ SELECT topic, count(*) FROM chunk_topics WHERE namespace = %(namespace)s GROUP B
 
 -- name: topic_labels
 SELECT key, label FROM topics WHERE namespace = %(namespace)s ORDER BY key
+
+-- name: topic_labels_of
+SELECT key, label FROM topics
+WHERE namespace = %(namespace)s AND key IN (SELECT value FROM json_array_elements_text(%(keys)s::json))
 
 -- name: topic_label_new
 INSERT INTO topics (namespace, key, label) VALUES (%(namespace)s, %(key)s, %(label)s) ON CONFLICT DO NOTHING

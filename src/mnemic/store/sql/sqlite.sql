@@ -113,7 +113,7 @@ DELETE FROM chunks WHERE namespace = :namespace AND seq IN (SELECT value FROM js
 -- name: chunks_after
 SELECT c.id, c.seq, c.words, c.flags, c.terms, e.session, e.role, e.actor, e.kind, e.channel, e.project, e.at
 FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
-WHERE c.namespace = :namespace AND c.id > :after AND c.archived = '' ORDER BY c.id
+WHERE c.namespace = :namespace AND c.id > :after AND c.archived = '' ORDER BY c.id LIMIT :limit
 
 -- name: chunks_by_id
 SELECT c.id, c.seq, c.start, c.stop, c.same_as FROM chunks AS c
@@ -129,7 +129,7 @@ SELECT id, seq, start, stop, same_as FROM chunks WHERE namespace = :namespace AN
 -- name: chunks_without_vector
 SELECT c.id, c.start, c.stop, c.decided, c.signature, c.digest, e.seq, e.text, e.actor, e.role, e.kind, e.trust
 FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
-WHERE c.namespace = :namespace AND c.kept = 1 AND c.decided = 1 AND c.archived = '' AND NOT EXISTS (
+WHERE c.namespace = :namespace AND c.id > :after AND c.kept = 1 AND c.decided = 1 AND c.archived = '' AND NOT EXISTS (
     SELECT 1 FROM vectors AS v WHERE v.namespace = c.namespace AND v.space = :space AND v.chunk = c.id)
 ORDER BY c.id LIMIT :limit
 
@@ -141,7 +141,7 @@ WHERE c.namespace = :namespace AND c.kept = 1 AND c.archived = '' AND (c.decided
 -- name: chunks_undecided
 SELECT c.id, c.start, c.stop, c.decided, c.signature, c.digest, e.seq, e.text, e.actor, e.role, e.kind, e.trust
 FROM chunks AS c JOIN events AS e ON e.namespace = c.namespace AND e.seq = c.seq
-WHERE c.namespace = :namespace AND c.decided = 0 AND c.archived = '' ORDER BY c.id LIMIT :limit
+WHERE c.namespace = :namespace AND c.id > :after AND c.decided <= 0 AND c.decided = 0 AND c.archived = '' ORDER BY c.id LIMIT :limit
 
 -- name: chunk_decide
 UPDATE chunks SET kept = :kept, decided = 1, verdict = :verdict, same_as = :same_as
@@ -175,7 +175,7 @@ DELETE FROM chunk_topics
 WHERE namespace = :namespace AND chunk IN (SELECT value FROM json_each(:ids))
 
 -- name: topics_of_chunks
-SELECT chunk, topic, confidence FROM chunk_topics
+SELECT chunk, topic, confidence FROM chunk_topics INDEXED BY topics_of_chunk
 WHERE namespace = :namespace AND chunk IN (SELECT value FROM json_each(:ids)) ORDER BY chunk, confidence DESC, topic
 
 -- name: chunks_of_topics
@@ -187,6 +187,9 @@ SELECT topic, count(*) FROM chunk_topics WHERE namespace = :namespace GROUP BY t
 
 -- name: topic_labels
 SELECT key, label FROM topics WHERE namespace = :namespace ORDER BY key
+
+-- name: topic_labels_of
+SELECT key, label FROM topics WHERE namespace = :namespace AND key IN (SELECT value FROM json_each(:keys))
 
 -- name: topic_label_new
 INSERT INTO topics (namespace, key, label) VALUES (:namespace, :key, :label) ON CONFLICT DO NOTHING

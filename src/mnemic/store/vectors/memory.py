@@ -31,9 +31,9 @@ class MemoryVectors(Vectors):
         with self._lock:
             return dict(self._held.get((namespace, space), {}))
 
-    def missing(self, namespace: str, space: int, limit: int) -> list[Raw]:
+    def missing(self, namespace: str, space: int, after: int, limit: int) -> list[Raw]:
         held = self.of(namespace, space)
-        raws = super().missing(namespace, _NO_SPACE, limit + len(held))
+        raws = super().missing(namespace, _NO_SPACE, after, limit + len(held))
         return [raw for raw in raws if raw.id not in held][:limit]
 
     def missing_count(self, namespace: str, space: int) -> int:
