@@ -7,7 +7,7 @@ import inspect
 from mnemic.engine.memory import AsyncMemory
 from mnemic.engine.portal import Memory
 
-ASYNC_ONLY = {"submit", "prepare", "start_worker"}
+ASYNC_ONLY = {"submit", "start_worker"}
 
 
 def verbs(cls: type) -> dict[str, inspect.Signature]:

@@ -17,6 +17,7 @@ from mnemic.store.codec import micros
 log = logging.getLogger("mnemic.worker")
 T = TypeVar("T")
 
+GATHER_S = 0.1  # who records goes on recording; a round takes all of it
 DAY = 86_400_000_000  # microseconds
 
 
@@ -56,9 +57,9 @@ class Background:
         """Begin, on the running loop. `run` takes a blocking call to a thread."""
         self._task = asyncio.get_running_loop().create_task(self._loop(run))
 
-    def nudge(self) -> None:
-        """There is work; from any thread."""
-        if self._task is not None and not self._task.get_loop().is_closed():
+    def nudge(self, _: object = None) -> None:
+        """There is work; from any thread. Costs nothing while an earlier nudge waits."""
+        if self._task is not None and not self._nudge.is_set() and not self._task.get_loop().is_closed():
             self._task.get_loop().call_soon_threadsafe(self._nudge.set)
 
     async def stop(self) -> None:
@@ -84,6 +85,7 @@ class Background:
         while not self._stop:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._nudge.wait(), poll_s)
+                await asyncio.sleep(GATHER_S)
             self._nudge.clear()
             try:
                 while await run(self._round):

@@ -43,7 +43,7 @@ class AsyncMemory:
         self._worker = Worker(engine)
         self._usage = Usage(engine, namespace)
         self._questions = Questions(engine, self._worker, self._run)
-        self._recording = Recording(engine, namespace, self._reader, self._threads)
+        self._recording = Recording(engine, namespace, self._reader)
         self._sources = Sources(engine.store, namespace, self._recording, engine.clock)
         self._background = Background(engine, self._worker, self._usage)
         self._closed = False
@@ -63,22 +63,26 @@ class AsyncMemory:
         event, known = await self._run(self._recording.prepare, what, said)
         if known is not None:
             return known
-        return await asyncio.wrap_future(self.submit(event))
+        row = await asyncio.wrap_future(self.submit(event))
+        if self._recording.waits:
+            return await self._run(self._recording.receipt, event, row)
+        return self._recording.receipt(event, row)
 
     async def remember(self, text: str, **said: Unpack[Said]) -> Receipt:
         """Keep a note: something a person or an agent chose to remember."""
         return await self.record(text, **note(said))
 
-    def submit(self, event: Event) -> Future[Receipt]:
-        """Record a made event, from any thread; the future gives its receipt."""
+    def submit(self, event: Event) -> Future[int]:
+        """Put a made event into the journal, from any thread; the future gives its row there."""
         self._check_open()
-        answer = self._recording.submit(event)
-        answer.add_done_callback(lambda _: self._background.nudge())
-        return answer
+        journaled = self._recording.submit(event)
+        journaled.add_done_callback(self._background.nudge)
+        return journaled
 
-    def prepare(self, what: str | Draft, said: Said) -> tuple[Event, Receipt | None]:
-        """The event to record; with a receipt when it is in the log already, word for word. Errors: as `record`."""
-        return self._recording.prepare(what, said)
+    @property
+    def recording(self) -> Recording:
+        """The write path, for callers in threads of their own."""
+        return self._recording
 
     async def record_many(self, drafts: Iterable[Draft]) -> AsyncIterator[Receipt]:
         """Record drafts in order, in large transactions; receipts as they become durable. Repeating a call with the

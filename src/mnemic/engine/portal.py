@@ -61,8 +61,9 @@ class Memory:
 
     def record(self, what: str | Draft, **said: Unpack[Said]) -> Receipt:
         """Record that something happened; see `AsyncMemory.record`."""
-        event, known = self._memory.prepare(what, said)
-        return known if known is not None else self._memory.submit(event).result()
+        recording = self._memory.recording
+        event, known = recording.prepare(what, said)
+        return known if known is not None else recording.receipt(event, self._memory.submit(event).result())
 
     def remember(self, text: str, **said: Unpack[Said]) -> Receipt:
         """Keep a note; see `AsyncMemory.remember`."""

@@ -87,22 +87,14 @@ def _allowed(store: Store, namespace: str, state: State, query: Query) -> Ints |
 
 
 def _rank(state: State, question: cues.Question, asked: Asked, rows: Ints | None, weights: ranking.Weights) -> Scored:
-    view = state.snapshot.view
     if asked.space is not None and not understands(asked.space):
         weights = replace(weights, dense=weights.dense_hashed)
-    lexical = ranking.lexical(question, view, weights)
-    allowed, rows = rows, _candidates(state, lexical, asked, rows)
-    cosine = _cosine(state, asked, weights, rows)
-    picked = lexical if rows is None else lexical[rows]
-    scores = ranking.fuse(question, view, weights, ranking.Arms(picked, cosine), rows)
-    if rows is not allowed and rows is not None:
-        more = _lifted(state, scores, allowed)
-        cosine = np.concatenate([cosine, _cosine(state, asked, weights, more)])
-        rows = np.concatenate([rows, more])
-        order = np.argsort(rows)
-        rows, cosine = rows[order], cosine[order]
-        picked = lexical[rows]
-        scores = ranking.fuse(question, view, weights, ranking.Arms(picked, cosine), rows)
+    lexical = ranking.lexical(question, state.snapshot.view, weights)
+    scores = _scores(state, question, asked, (lexical, _candidates(state, lexical, asked, rows)), weights)
+    if len(scores.rows) < (len(lexical) if rows is None else len(rows)):
+        more = np.union1d(scores.rows, _lifted(state, scores, rows))
+        scores = _scores(state, question, asked, (lexical, more), weights)
+    picked, cosine = scores.arms.lexical, scores.arms.cosine
     order = scores.top(asked.query.k * TOO_DEEP)
     order = order[(scores.raw[order] > 0) & ((picked[order] > 0) | (cosine[order] > 0))]
     similar = _similar(state, asked, scores.rows[order])
@@ -122,6 +114,20 @@ def _rank(state: State, question: cues.Question, asked: Asked, rows: Ints | None
         found_by=tuple(_ARMS[words, meaning] for words, meaning in zip(by_words, by_meaning, strict=True)),
         parts=parts,
     )
+
+
+def _scores(
+    state: State,
+    question: cues.Question,
+    asked: Asked,
+    over: tuple[Floats, Ints | None],
+    weights: ranking.Weights,
+) -> ranking.Scores:
+    """Exact scores of both arms. `over`: the lexical scores of all chunks, and the chunks to score (None: all)."""
+    lexical, rows = over
+    cosine = _cosine(state, asked, weights, rows)
+    arms = ranking.Arms(lexical if rows is None else lexical[rows], cosine)
+    return ranking.fuse(question, state.snapshot.view, weights, arms, rows)
 
 
 _ARMS: Mapping[tuple[bool, bool], tuple[str, ...]] = {
@@ -153,12 +159,11 @@ def _candidates(state: State, lexical: Floats, asked: Asked, rows: Ints | None) 
 
 
 def _lifted(state: State, scores: ranking.Scores, rows: Ints | None) -> Ints:
-    """Chunks that were not proposed but belong to a session whose best chunk was: the session lifts them all."""
+    """Chunks of the sessions of the best that were proposed: the session lifts them all."""
     chunks = state.snapshot.view.chunks
     sessions = np.unique(chunks.session[scores.rows[scores.top(LIFTING)]])
     members = np.flatnonzero(np.isin(chunks.session, sessions[sessions >= 0]))
-    members = members if rows is None else members[np.isin(members, rows)]
-    return np.setdiff1d(members, scores.rows)
+    return members if rows is None else members[np.isin(members, rows)]
 
 
 def _cosine(state: State, asked: Asked, weights: ranking.Weights, rows: Ints | None) -> Floats:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from collections.abc import Sequence
+from concurrent.futures import Future
 
 from mnemic.domain.drafts import Draft
 from mnemic.domain.types import Event, Receipt, Seq
 from mnemic.engine.asking import Reader, Said
 from mnemic.engine.parts import Engine
-from mnemic.errors import Conflict, MnemicError
+from mnemic.errors import Conflict, StorageError
 from mnemic.store.codec import encode
 
 BULK = 1_000  # events recorded in one transaction
@@ -18,8 +18,8 @@ BULK = 1_000  # events recorded in one transaction
 class Recording:
     """Thread-safe. `submit` does not block for longer than the journal's queue is full."""
 
-    def __init__(self, engine: Engine, namespace: str, reader: Reader, threads: Executor) -> None:
-        self._engine, self._namespace, self._reader, self._threads = engine, namespace, reader, threads
+    def __init__(self, engine: Engine, namespace: str, reader: Reader) -> None:
+        self._engine, self._namespace, self._reader = engine, namespace, reader
 
     def prepare(self, what: str | Draft, said: Said) -> tuple[Event, Receipt | None]:
         """The event to record; with a receipt when it is in the log already, word for word.
@@ -29,22 +29,42 @@ class Recording:
         event = self._reader.event(what, said)
         if not (said.get("id") or (isinstance(what, Draft) and what.id)):
             return event, None  # a fresh id needs no look-up
-        known = self._engine.store.events.digests(self._namespace, [event.id]).get(event.id)
+        known = self._known(event)
         if known is None:
             return event, None
         if known[0] != encode(event)[0]:
             raise Conflict(f"the id {event.id} was recorded before with other content; use a new id")
         return event, Receipt(event.id, Seq(known[1]), False)
 
-    def submit(self, event: Event) -> Future[Receipt]:
-        """The future gives the receipt once the event is durable. Errors: as `Journal.submit`."""
-        answer: Future[Receipt] = Future()
-        journaled = self._engine.spool.submit(self._namespace, event)
-        if self._engine.waits_for_database:
-            journaled.add_done_callback(lambda done: self._threads.submit(self._confirm, done, event, answer))
-        else:
-            journaled.add_done_callback(lambda done: _pass_on(done, answer, Receipt(event.id, Seq(0), False)))
-        return answer
+    def _known(self, event: Event) -> tuple[bytes, int] | None:
+        """(digest, seq) of the event in the log. A database that is down cannot tell; applying settles it later."""
+        try:
+            return self._engine.store.events.digests(self._namespace, [event.id]).get(event.id)
+        except StorageError:
+            if self._engine.waits_for_database:
+                return None
+            raise
+
+    def submit(self, event: Event) -> Future[int]:
+        """The future gives the journal's row once the event is durable. Errors: as `Journal.submit`."""
+        return self._engine.spool.submit(self._namespace, event)
+
+    def receipt(self, event: Event, row: int) -> Receipt:
+        """What the caller is told about a durable event. Blocking where the database has to answer first; if it does
+        not within `journal.spool_wait_ms`, the event is spooled. Errors: Conflict (another node was first)."""
+        if not self._engine.waits_for_database:
+            return Receipt(event.id, Seq(0), False)
+        if not self._engine.spool.wait_applied(row, self._engine.config.journal.spool_wait_ms / 1000):
+            return Receipt(event.id, Seq(0), True)
+        digest, seq = self._engine.store.events.digests(self._namespace, [event.id])[event.id]
+        if digest != encode(event)[0]:
+            raise Conflict(f"another node recorded the id {event.id} with other content first; use a new id")
+        return Receipt(event.id, Seq(seq), False)
+
+    @property
+    def waits(self) -> bool:
+        """Whether `receipt` blocks."""
+        return self._engine.waits_for_database
 
     def batch(self, drafts: Sequence[Draft]) -> list[Receipt]:
         """Record many in order, in one transaction. Errors: as `prepare`; nothing of the batch is recorded then."""
@@ -56,30 +76,3 @@ class Recording:
         known = self._engine.store.events.digests(self._namespace, rest) if rest else {}
         seqs |= {ident: seq for ident, (_, seq) in known.items()}
         return [Receipt(e.id, Seq(seqs.get(e.id, 0)), e.id not in seqs) for e in events]
-
-    def _confirm(self, journaled: Future[int], event: Event, answer: Future[Receipt]) -> None:
-        """Wait until the database has the event, or say that it is spooled."""
-        _settled(answer, lambda: self._in_database(journaled.result(), event))
-
-    def _in_database(self, row: int, event: Event) -> Receipt:
-        if not self._engine.spool.wait_applied(row, self._engine.config.journal.spool_wait_ms / 1000):
-            return Receipt(event.id, Seq(0), True)
-        digest, seq = self._engine.store.events.digests(self._namespace, [event.id])[event.id]
-        if digest != encode(event)[0]:
-            raise Conflict(f"another node recorded the id {event.id} with other content first; use a new id")
-        return Receipt(event.id, Seq(seq), False)
-
-
-def _pass_on(done: Future[int], answer: Future[Receipt], receipt: Receipt) -> None:
-    error = done.exception()
-    if error is not None:
-        answer.set_exception(error)
-    else:
-        answer.set_result(receipt)
-
-
-def _settled(answer: Future[Receipt], work: Callable[[], Receipt]) -> None:
-    try:
-        answer.set_result(work())
-    except MnemicError as error:
-        answer.set_exception(error)

@@ -19,7 +19,8 @@ from mnemic.store.journal import Anchor, Entry, Journal
 log = logging.getLogger("mnemic.spool")
 
 BATCH = 500
-LAZY_S = 0.05  # how long applied work may lag behind while nobody reads
+LAZY_S = 0.05  # between looks whether anybody still records
+LAG_S, LAG_ROWS = 1.0, 2_000  # how far the store may lag behind while they do and nobody reads
 RETRY_S = 1.0
 
 
@@ -95,12 +96,13 @@ class Spool:
                 if self._thread is None and not self._closing.is_set():
                     self._thread = threading.Thread(target=self._apply_behind, name="mnemic-apply", daemon=True)
                     self._thread.start()
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
 
     def _apply_behind(self) -> None:
         while not self._closing.is_set():
             self._wake.wait()
-            if self._closing.wait(LAZY_S):
+            if self._still():
                 return
             self._wake.clear()
             try:
@@ -110,6 +112,18 @@ class Spool:
                 if self._closing.wait(RETRY_S):
                     return
                 self._wake.set()
+
+    def _still(self) -> bool:
+        """Wait until nobody records for a moment, within limits; whether this spool is closing. Applying beside a
+        recording caller would take the processor and the disk that the acknowledgements wait for."""
+        until, seen = time.monotonic() + LAG_S, -1
+        while True:
+            if self._closing.wait(LAZY_S):
+                return True
+            head = self._journal.head()
+            if head == seen or head - self._anchor.seq > LAG_ROWS or time.monotonic() > until:
+                return False
+            seen = head
 
     def close(self) -> None:
         """Apply what is pending if the store lets us, then stop. What is left is applied at the next start."""

@@ -52,7 +52,7 @@ class Names:
 
 
 def names(store: Store, namespace: str, keys: Collection[str] | None = None) -> Names:
-    """Labels as first written, then every rename and merge in order; with `keys`, only what naming those needs. Blocking."""
+    """Labels as first written, then every rename and merge in order; with `keys`, only what naming those needs."""
     renamed: dict[str, str] = {}
     into: dict[str, str] = {}
     for event in store.events.edits(namespace, VERB):

@@ -140,7 +140,7 @@ class Arrays:
         head = _head(tx, self._namespace)
         if head.epoch != self._head.epoch:
             self._clear(head)
-        if head.chunk > self._head.chunk or self._snapshot is None:
+        if self._snapshot is None or head.chunk > self._head.chunk or len(self._snapshot.ids) < len(self._ids.values):
             self._read(tx)
             self._snapshot = self._view(head)
         elif head != self._head:

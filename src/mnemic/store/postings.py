@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +29,16 @@ _CAP = 0xFFFF
 
 def pack(passages: Sequence[Mapping[str, int]]) -> bytes:
     """The forward index of a chunk."""
-    return b"".join(
-        _POSTING.pack(term_hash(term), min(number, _CAP), min(count, _CAP))
-        for number, passage in enumerate(passages)
-        for term, count in passage.items()
-    )
+    flat: list[int] = []
+    for number, passage in enumerate(passages):
+        for term, count in passage.items():
+            flat += term_hash(term), min(number, _CAP), min(count, _CAP)
+    return _packer(len(flat) // 3).pack(*flat)
+
+
+@lru_cache(maxsize=1_024)
+def _packer(postings: int) -> struct.Struct:
+    return struct.Struct("<" + "qHH" * postings)
 
 
 @dataclass(frozen=True, slots=True)
