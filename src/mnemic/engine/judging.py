@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
@@ -15,9 +16,18 @@ from mnemic.domain.types import ChunkId, Kind, Space, Trust
 from mnemic.domain.worth import Circumstances, Duplicate, Keep, Neighbour, Refuse
 from mnemic.ports import Embedder, Matrix
 from mnemic.store.chunks import Decision, Raw, Saying
+from mnemic.store.upkeep import Upkeep
 
 DELIBERATE = frozenset({Kind.NOTE.value, Kind.DOCUMENT.value, Kind.EDIT.value})
 KNOWS_NO_MEANING = frozenset({"hashing"})
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a namespace knows of topics: `labels` by key, and where vectors of labels are kept."""
+
+    labels: Mapping[str, str]
+    upkeep: Upkeep
 
 
 class Judge:
@@ -65,25 +75,33 @@ class Judge:
     # -- topics
 
     def about(
-        self, raws: Sequence[Raw], vectors: Matrix | None, embedder: Embedder | None, labels: Mapping[str, str]
+        self, raws: Sequence[Raw], vectors: Matrix | None, embedder: Embedder | None, known: Known
     ) -> dict[int, tuple[topics.Topic, ...]]:
-        """What chunks are about. `vectors`: theirs, one a row; None where meaning is not known. `labels`: key -> label
-        of the namespace's topics."""
+        """What chunks are about. `vectors`: theirs, one a row; None where meaning is not known."""
         if not self._topics.enabled:
             return {}
-        taxonomy = self._taxonomy(embedder if vectors is not None else None)
+        taxonomy = self._taxonomy(embedder if vectors is not None else None, known.upkeep)
         found = {}
         for n, raw in enumerate(raws):
             vector = None if vectors is None else np.asarray(vectors[n], np.float32)
-            found[raw.id] = topics.assign(raw.text, vector, labels, taxonomy)
+            found[raw.id] = topics.assign(raw.text, vector, known.labels, taxonomy)
         return found
 
-    def _taxonomy(self, embedder: Embedder | None) -> topics.Taxonomy:
+    def _taxonomy(self, embedder: Embedder | None, upkeep: Upkeep) -> topics.Taxonomy:
         name = embedder.space.label if embedder is not None else ""
         if name not in self._taxonomies:
-            vectors = embedder.embed(topics.prompts(self._topics)) if embedder is not None else None
+            vectors = self._label_vectors(embedder, upkeep) if embedder is not None else None
             self._taxonomies[name] = topics.taxonomy(self._topics, vectors)
         return self._taxonomies[name]
+
+    def _label_vectors(self, embedder: Embedder, upkeep: Upkeep) -> Matrix:
+        prompts = topics.prompts(self._topics)
+        name = f"{embedder.space.label} {_hash(chr(0).join(prompts))}"
+        vectors = upkeep.kept_vectors(name)
+        if vectors is None:
+            vectors = embedder.embed(prompts)
+            upkeep.keep_vectors(name, vectors)
+        return vectors
 
 
 def understands(space: Space | None) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from mnemic.domain.topics import Topic
 from mnemic.engine.analysis import embed_whole, embedded_text
 from mnemic.engine.embedding import Embedders
-from mnemic.engine.judging import understands
+from mnemic.engine.judging import Known, understands
 from mnemic.engine.parts import Engine
 from mnemic.errors import LeaseLost, ModelError
 from mnemic.ports import Embedder, Matrix
@@ -160,6 +160,9 @@ class Worker:
         self._store.chunks.replace(namespace, rows, self._lease)
         return Progress("cut", len(events), True)
 
+    def _known(self, namespace: str) -> Known:
+        return Known(self._store.chunks.labels(namespace), self._store.upkeep)
+
     def _serving_embedder(self, spaces: list[StoredSpace]) -> Embedder | None:
         serving = next((s for s in spaces if s.state == "serving"), None)
         return self.embedder_of(serving) if serving else self.embedders().serving
@@ -175,14 +178,14 @@ class Worker:
         serving = next((s for s in spaces if s.state == "serving"), None)
         embedder = self._serving_embedder(spaces)
         about: dict[int, tuple[Topic, ...]] = {}
-        labels = self._store.chunks.labels(namespace)
+        known = self._known(namespace)
         if embedder is None or not understands(embedder.space):
-            about = self._judging.about(raws, None, None, labels)
+            about = self._judging.about(raws, None, None, known)
         elif serving is not None:  # judged again: what has its vector need not wait
             held = self._store.vectors.some(namespace, serving.id, (r.id for r in raws))
-            known = [r for r in raws if r.id in held]
-            if known:
-                about = self._judging.about(known, np.stack([held[r.id] for r in known]), embedder, labels)
+            able = [r for r in raws if r.id in held]
+            if able:
+                about = self._judging.about(able, np.stack([held[r.id] for r in able]), embedder, known)
         decisions = self._judging.decide(raws, said_before, about)
         self._store.chunks.decide(namespace, decisions, self._lease)
         refused = [d.id for d in decisions if not d.kept]
@@ -213,7 +216,7 @@ class Worker:
             vectors = self._vectors(namespace, stored, embedder, missing)
             about = {}
             if understands(embedder.space) and (stored is None or stored.state == "serving"):
-                about = self._judging.about(missing, vectors, embedder, self._store.chunks.labels(namespace))
+                about = self._judging.about(missing, vectors, embedder, self._known(namespace))
             self.failure = ""
         except ModelError as error:
             self.failure = str(error)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID, uuid4
 
+import numpy as np
+
 from mnemic.domain.types import Space
 from mnemic.errors import LeaseLost
+from mnemic.ports import Matrix
 from mnemic.store.driver import Driver, Tx
 
 SpaceState = Literal["serving", "building", "retired"]
@@ -45,6 +49,18 @@ class Upkeep:
 
             rows = self._driver.write("", work)
         return UUID(hex=rows[0][0])
+
+    def keep_vectors(self, name: str, vectors: Matrix) -> None:
+        """Remember vectors that belong to no chunk (labels of topics, say), so that no process makes them again."""
+        value = f"{vectors.shape[1]} {base64.b64encode(vectors.astype(np.float16).tobytes()).decode()}"
+        self._driver.write("", lambda tx: tx.execute("meta_put", {"key": f"vectors {name}", "value": value}))
+
+    def kept_vectors(self, name: str) -> Matrix | None:
+        rows = self._driver.read("", lambda tx: tx.fetch("meta", {"key": f"vectors {name}"}))
+        if not rows:
+            return None
+        width, _, coded = rows[0][0].partition(" ")
+        return np.frombuffer(base64.b64decode(coded), np.float16).astype(np.float32).reshape(-1, int(width))
 
     # -- spaces
 
