@@ -25,7 +25,7 @@ from mnemic.engine.judging import Judge
 from mnemic.engine.parts import Engine
 from mnemic.engine.sources import SourceText
 from mnemic.engine.spool import Spool
-from mnemic.errors import ConfigError, InvalidInput, MnemicError
+from mnemic.errors import ConfigError, InvalidInput, MnemicError, Unreachable
 from mnemic.integrations import documents as documents_of
 from mnemic.models import pick, tokens
 from mnemic.ports import Clock, Embedder, Reranker
@@ -187,9 +187,15 @@ def open_journal(config: Config, store: Store) -> Journal:
     folder = journal_folder(config)
     for place in (config.home, folder.parent):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        identity = store.upkeep.identity()
+    except Unreachable:
+        if not folder.is_dir():
+            raise  # the first use at this URL needs the database
+        identity = None  # the journal knows whose it is; the spool checks it when the database is back
     return Journal.open(
         folder,
-        store.upkeep.identity(),
+        identity,
         config.journal.key,
         busy_timeout_s=3 * config.store.busy_timeout_ms / 1000,  # nothing stands behind the journal: be patient
         encrypt=config.journal.wal_encrypt,

@@ -207,7 +207,7 @@ def test_stored_escapes_do_nothing_to_a_terminal(cli: Cli) -> None:
         (("recall", "x", "--role", "usr"), 2, "InvalidInput", "did you mean user"),
         (("recall", "x", "--since", "soon"), 2, "InvalidInput", "soon"),
         (("recall",), 2, "UsageError", "--help"),
-        (("recall", "x", "-k", "0"), 2, "UsageError", "greater than or equal to 1"),
+        (("recall", "x", "-k", "0"), 2, "UsageError", "x>=1"),
         (("recal", "x"), 2, "UsageError", "did you mean recall"),
         (("show", "99"), 3, "NotFound", "no event 99"),
         (("show", "chunk:99"), 3, "NotFound", "no chunk 99"),

@@ -79,6 +79,7 @@ def _database(config: Config) -> Iterator[tuple[Check, bool]]:
         schema = migrations(driver.dialect)[-1][0]
         yield Check("store", "ok", f"{driver.dialect}, schema {schema}, {driver.size_bytes() / 1e6:.1f} MB"), True
         yield _integrity(driver)
+        yield from ((Check("advice", "warn", told, ""), True) for told in driver.advice())
     finally:
         driver.close()
 
@@ -90,7 +91,7 @@ def _integrity(driver: Driver) -> tuple[Check, bool]:
         return failed("integrity", error, "mnemic restore BACKUP --yes"), False
     if wrong:
         return Check("integrity", "fail", "; ".join(wrong[:3]), "mnemic restore BACKUP --yes"), False
-    return Check("integrity", "ok", "the database file is whole"), True
+    return Check("integrity", "ok", "the database is whole"), True
 
 
 def _journal(journal: Journal, pending: int) -> Iterator[Check]:

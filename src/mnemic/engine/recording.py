@@ -9,7 +9,7 @@ from mnemic.domain.drafts import Draft
 from mnemic.domain.types import Event, Receipt, Seq
 from mnemic.engine.asking import Reader, Said
 from mnemic.engine.parts import Engine
-from mnemic.errors import Conflict, StorageError
+from mnemic.errors import Conflict, StorageError, Unreachable
 from mnemic.store.codec import encode
 
 BULK = 1_000  # events recorded in one transaction
@@ -56,7 +56,10 @@ class Recording:
             return Receipt(event.id, Seq(0), False)
         if not self._engine.spool.wait_applied(row, self._engine.config.journal.spool_wait_ms / 1000):
             return Receipt(event.id, Seq(0), True)
-        digest, seq = self._engine.store.events.digests(self._namespace, [event.id])[event.id]
+        try:
+            digest, seq = self._engine.store.events.digests(self._namespace, [event.id])[event.id]
+        except Unreachable:  # lost between its commit and this look
+            return Receipt(event.id, Seq(0), True)
         if digest != encode(event)[0]:
             raise Conflict(f"another node recorded the id {event.id} with other content first; use a new id")
         return Receipt(event.id, Seq(seq), False)
@@ -73,6 +76,9 @@ class Recording:
             return []
         seqs = {ident: int(seq) for ident, seq in self._engine.spool.append(self._namespace, events).items()}
         rest = [event.id for event in events if event.id not in seqs]
-        known = self._engine.store.events.digests(self._namespace, rest) if rest else {}
+        try:
+            known = self._engine.store.events.digests(self._namespace, rest) if rest else {}
+        except Unreachable:  # durable in the journal, applied later
+            known = {}
         seqs |= {ident: seq for ident, (_, seq) in known.items()}
         return [Receipt(e.id, Seq(seqs.get(e.id, 0)), e.id not in seqs) for e in events]

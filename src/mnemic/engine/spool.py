@@ -11,7 +11,7 @@ from concurrent.futures import Future
 
 from mnemic.domain.types import Event, EventId
 from mnemic.engine.analysis import Analyser
-from mnemic.errors import MnemicError
+from mnemic.errors import DeadlineExceeded, JournalError, MnemicError, StorageLocked, Unreachable
 from mnemic.store import Store
 from mnemic.store.codec import decode, encode
 from mnemic.store.journal import Anchor, Entry, Journal
@@ -31,12 +31,19 @@ class Spool:
         self._journal, self._store, self._analyser = journal, store, analyser
         self._key = journal.id.bytes
         self._applying = threading.Lock()
+        self._starting = threading.Lock()
         self._wake = threading.Event()
+        self._hurry = threading.Event()  # somebody waits for the store: do not gather more first
+        self._moved = threading.Condition()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        self._anchor = store.events.anchor(self._key)
+        self._anchor = Anchor(0, b"")
+        self._reached = False  # whether the store was asked for the anchor, and the journal found to agree with it
         self.failure = ""  # why the last attempt to apply failed; empty when it did not
-        journal.check(self._anchor)
+        try:
+            self._reach()
+        except Unreachable as error:  # a database server that is down: record all the same
+            self.failure = str(error)
 
     def submit(self, namespace: str, event: Event) -> Future[int]:
         """The future gives the journal's seq once the event is durable. Errors: as `Journal.submit`."""
@@ -52,7 +59,11 @@ class Spool:
             digest, body = encode(event)
             entries.append(Entry(event.id.bytes, namespace, digest, body))
         self._journal.append(entries)
-        return self.drain()
+        try:
+            return self.drain()
+        except (Unreachable, StorageLocked, DeadlineExceeded):  # durable in the journal; applied later
+            self._wake_applier()
+            return {}
 
     def pending(self) -> int:
         """Events that are durable but not in the store, as far as this process knows."""
@@ -72,10 +83,24 @@ class Spool:
                 raise
         return given
 
+    def _reach(self) -> None:
+        anchor = self._store.events.anchor(self._key)
+        if not self._reached:
+            if self._store.upkeep.identity() != self._journal.store:
+                raise JournalError(f"{self._journal.path} belongs to another store than the one at this URL now")
+            self._journal.check(anchor)
+            self._reached = True
+        self._move(anchor)
+
+    def _move(self, anchor: Anchor) -> None:
+        with self._moved:
+            self._anchor = anchor
+            self._moved.notify_all()
+
     def _behind(self) -> bool:
         head = self._journal.head()
         if head > self._anchor.seq:
-            self._anchor = self._store.events.anchor(self._key)  # another process may have applied it
+            self._reach()  # another process may have applied it
         return head > self._anchor.seq
 
     def _apply_batch(self, wait: bool) -> dict[EventId, int]:
@@ -85,14 +110,14 @@ class Spool:
             event = decode(row.entry.body)
             batch.append((row.seq, self._analyser.prepare(row.entry.namespace, event, row.entry.digest)))
         given = self._store.events.apply(self._key, batch, rows[-1].chain, wait=wait)
-        self._anchor = Anchor(rows[-1].seq, rows[-1].chain)
+        self._move(Anchor(rows[-1].seq, rows[-1].chain))
         return given
 
     # -- the applier thread
 
     def _wake_applier(self) -> None:
         if self._thread is None:
-            with self._applying:
+            with self._starting:  # not `_applying`: that may be held by an apply that hangs
                 if self._thread is None and not self._closing.is_set():
                     self._thread = threading.Thread(target=self._apply_behind, name="mnemic-apply", daemon=True)
                     self._thread.start()
@@ -114,12 +139,14 @@ class Spool:
                 self._wake.set()
 
     def _still(self) -> bool:
-        """Wait until nobody records for a moment, within limits; whether this spool is closing. Applying beside a
+        """Wait until nobody records for a moment, or somebody waits; whether this spool is closing. Applying beside a
         recording caller would take the processor and the disk that the acknowledgements wait for."""
         until, seen = time.monotonic() + LAG_S, -1
         while True:
-            if self._closing.wait(LAZY_S):
-                return True
+            hurry = self._hurry.wait(LAZY_S)
+            self._hurry.clear()
+            if hurry or self._closing.is_set():
+                return self._closing.is_set()
             head = self._journal.head()
             if head == seen or head - self._anchor.seq > LAG_ROWS or time.monotonic() > until:
                 return False
@@ -128,6 +155,7 @@ class Spool:
     def close(self) -> None:
         """Apply what is pending if the store lets us, then stop. What is left is applied at the next start."""
         self._closing.set()
+        self._hurry.set()
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
@@ -138,11 +166,7 @@ class Spool:
 
     def wait_applied(self, seq: int, timeout_s: float) -> bool:
         """Whether the journal's row `seq` is in the store, at the latest after `timeout_s`."""
-        end = time.monotonic() + timeout_s
-        while self._anchor.seq < seq:
-            try:
-                self.drain()
-            except MnemicError:
-                if self._closing.wait(min(0.1, max(0.0, end - time.monotonic()))) or time.monotonic() >= end:
-                    return False
-        return True
+        self._hurry.set()
+        self._wake_applier()
+        with self._moved:  # only waits: whatever hangs, hangs in the applier's thread
+            return self._moved.wait_for(lambda: self._anchor.seq >= seq, timeout_s)

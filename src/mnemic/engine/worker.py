@@ -282,6 +282,7 @@ class Worker:
                 if not self.missing():
                     return True  # another worker did it
             elif not self._run_leased(end):
+                self.release()  # at rest: whoever has work next need not wait for the lease to lapse
                 return True
             if end is not None and time.monotonic() > end:
                 return False

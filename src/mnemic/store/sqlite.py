@@ -254,6 +254,9 @@ class SqliteDriver:
             rows = connection.execute("PRAGMA quick_check(20)").fetchall()
         return [str(row[0]) for row in rows if row[0] != "ok"]
 
+    def advice(self) -> Sequence[str]:
+        return ()
+
     def size_bytes(self) -> int:
         if self.in_memory:
             return 0

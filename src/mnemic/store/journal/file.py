@@ -48,6 +48,7 @@ class Unlocked:
     """A journal whose key was found: its id, the seal for its rows, and which key that was (its id, not the key)."""
 
     journal: UUID
+    store: UUID
     seal: Seal
     key_source: str
     key_id: bytes
@@ -109,13 +110,15 @@ def wait_for_locks(connection: apsw.Connection, timeout_s: float) -> None:
     connection.set_busy_handler(again if timeout_s > 0 else None)
 
 
-def unlock(connection: apsw.Connection, folder: Path, store: UUID, key: str, *, encrypt: bool) -> Unlocked:
+def unlock(connection: apsw.Connection, folder: Path, store: UUID | None, key: str, *, encrypt: bool) -> Unlocked:
     """Finds the key of the file, or gives a new file its ids and key.
 
     Errors: SchemaTooNew, JournalError (another store's file), WrongKey, JournalDamaged, those of `keys.find`. In all of
     these cases nothing has been written. A file that has rows never gets a new key: what is missing must be brought.
     """
     if not connection.execute(SQL["has_schema"]).get:
+        if store is None:
+            raise JournalError(f"{folder / FILE} is new: its first use needs the database to answer")
         _create(connection, folder, store, key)
     meta, row = connection.execute(SQL["meta"]).get, connection.execute(SQL["key"]).get
     if meta is None or row is None:
@@ -123,6 +126,7 @@ def unlock(connection: apsw.Connection, folder: Path, store: UUID, key: str, *, 
     written, owner, journal = meta[0], UUID(bytes=meta[1]), UUID(bytes=meta[2])
     if written > FORMAT:
         raise SchemaTooNew(f"{folder / FILE} was written by a newer mnemic; upgrade this one")
+    store = owner if store is None else store  # None: the database is down, and tells its id later
     if owner != store:
         raise JournalError(
             f"{folder / FILE} belongs to the store {owner}, not to {store}; move it back to its own folder"
@@ -135,7 +139,8 @@ def unlock(connection: apsw.Connection, folder: Path, store: UUID, key: str, *, 
     if kek.id != kek_id:
         raise WrongKey(f"{folder / FILE} needs the key {kek_id.hex()}, but {kek.source} holds {kek.id.hex()}")
     place = Place(store, journal, kid)
-    return Unlocked(journal, Seal(keys.unwrap(kek, wrapped, _bound(place)), place, encrypt=encrypt), kek.source, kek.id)
+    seal = Seal(keys.unwrap(kek, wrapped, _bound(place)), place, encrypt=encrypt)
+    return Unlocked(journal, owner, seal, kek.source, kek.id)
 
 
 def require_sqlite(version: str) -> None:

@@ -77,6 +77,7 @@ class Journal:
     def __init__(self, path: Path, connection: apsw.Connection, unlocked: Unlocked, busy_timeout_s: float) -> None:
         """Use `Journal.open`."""
         self.id = unlocked.journal
+        self.store = unlocked.store
         self.path = path
         self._unlocked = unlocked
         self._seal = unlocked.seal
@@ -97,7 +98,7 @@ class Journal:
     def open(
         cls,
         folder: Path,
-        store_id: UUID,
+        store_id: UUID | None,
         key: str = "auto",
         *,
         busy_timeout_s: float = 5.0,
