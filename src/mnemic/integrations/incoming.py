@@ -74,9 +74,15 @@ def draft_of(record: Record, place: Place) -> Draft:
         at=record.at,
         trust=Trust.IMPORT.value,
         data=data,
-        id=_id(place.namespace, record.session or "", record.external_id),
+        id=_id(place.namespace, _where(record, place), record.external_id),
         marks=marks,
     )
+
+
+def _where(record: Record, place: Place) -> str:
+    """What a row belongs to. One that names neither a session nor a time belongs to its file: "hi" at the start of two
+    chats is said twice."""
+    return record.session or ("" if record.at else place.session or "")
 
 
 def _id(*names: str) -> UUID:
