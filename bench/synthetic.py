@@ -33,7 +33,7 @@ FUNCTION = tuple(
         what about if or can your from all they there when one had out how up an get will would their more she he""",
     )
 )
-_START = datetime(2023, 1, 2, 8, tzinfo=UTC)
+_START = datetime(2005, 1, 3, 8, tzinfo=UTC)  # a million turns end before today
 _CONSONANTS, _VOWELS = "bcdfghklmnprstvz", "aeiou"
 _BLOCK = 4_096  # turns made at once
 
