@@ -101,7 +101,7 @@ def prompts(config: TopicsConfig) -> list[str]:
 
 def taxonomy(config: TopicsConfig, vectors: Matrix | None = None) -> Taxonomy:
     """`vectors`: of `prompts(config)`, float32 (texts, dimension). Errors: ConfigError for contradicting settings."""
-    _check(config)
+    check(config)
     labels = _labels(config)
     words: defaultdict[str, list[int]] = defaultdict(list)
     for place, label in enumerate(labels):
@@ -138,7 +138,10 @@ def assign(text: str, vector: Vector | None, known: Mapping[str, str], by: Taxon
     )
 
 
-def _check(config: TopicsConfig) -> None:
+def check(config: TopicsConfig) -> None:
+    """Errors: ConfigError for settings that contradict each other."""
+    if config.taxonomy == "fixed" and not config.custom_topics:
+        raise ConfigError("topics.taxonomy = 'fixed' assigns only topics.custom_topics, and that list is empty")
     if config.taxonomy not in ("auto", "fixed", "hybrid"):
         raise ConfigError(f"topics.taxonomy = {config.taxonomy!r} is none of 'auto', 'fixed', 'hybrid'")
     if not 0 <= config.min_confidence <= 1:

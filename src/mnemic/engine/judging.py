@@ -35,6 +35,7 @@ class Judge:
 
     def __init__(self, worth_config: FilterConfig, topics_config: TopicsConfig) -> None:
         self._rules = worth.rules(worth_config)
+        topics.check(topics_config)
         self._topics = topics_config
         self._taxonomies: dict[str, topics.Taxonomy] = {}
 

@@ -117,9 +117,8 @@ class AsyncMemory:
         found = await self._search(query, notices)
         hits = found.hits
         if query.rerank:
-            reranker = await self._run(self._engine.reranker)
             timeout_s = self._engine.config.recall.rerank_timeout_ms / 1000
-            hits, notice = await reranked(reranker, query.text, hits, timeout_s, self._run)
+            hits, notice = await reranked(self._engine.reranker, query.text, hits, timeout_s, self._run)
             notices += [notice] if notice else []
         for hit in hits:
             self._usage.count(f"chunk:{hit.chunk.id}")

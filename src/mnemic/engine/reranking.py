@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mnemic.domain.types import Hit
@@ -17,9 +17,13 @@ LOOK_AT = 20  # hits that are scored again; the rest keep their places behind th
 
 
 async def reranked(
-    reranker: Reranker | None, question: str, hits: Sequence[Hit], timeout_s: float, run: Run
+    find: Callable[[], Reranker | None], question: str, hits: Sequence[Hit], timeout_s: float, run: Run
 ) -> tuple[tuple[Hit, ...], str]:
     """(hits in their new order, a notice or ""). `parts["rerank"]` is the model's score, 0 to 1."""
+    try:
+        reranker: Reranker | None = await run(find)
+    except MnemicError as error:
+        return tuple(hits), f"not re-ranked: {error}"
     if reranker is None:
         return tuple(hits), "not re-ranked: no model is configured (vector.rerank_model)"
     looked_at = list(hits[:LOOK_AT])

@@ -13,7 +13,7 @@ from mnemic.app import assemble
 from mnemic.config import load
 from mnemic.engine.reranking import reranked
 from mnemic.engine.sources import SourceText
-from mnemic.errors import InvalidInput, ModelUnavailable, NotFound
+from mnemic.errors import ConfigError, InvalidInput, ModelUnavailable, NotFound
 from tests.fakes import FakeEmbedder, FixedClock
 
 QUIET = {"worker.enabled": False, "timezone": "UTC"}
@@ -282,7 +282,7 @@ def test_a_second_look_reorders_and_any_failure_leaves_the_order(
     async def run(work, *arguments):  # type: ignore[no-untyped-def]
         return work(*arguments)
 
-    found, told = asyncio.run(reranked(reranker, "apple", hits, 1.0, run))
+    found, told = asyncio.run(reranked(lambda: reranker, "apple", hits, 1.0, run))
     assert [hits.index(next(h for h in hits if h.chunk == f.chunk)) for f in found] == order
     assert told == notice
 
@@ -311,3 +311,16 @@ def test_vectors_in_memory_answer_and_are_gone_with_the_process(tmp_path: Path) 
         memory.settle()
         assert vectors(memory) == 2
         assert {h.text for h in memory.recall("hound")} == {"We got a puppy", "Another puppy"}
+
+
+def test_a_missing_reranker_leaves_the_order_and_says_why(tmp_path: Path) -> None:
+    with opened(tmp_path, vector__rerank_model=str(tmp_path / "none.onnx")) as memory:
+        memory.remember("apple pie")
+        answer = memory.recall("apple", rerank=True)
+        assert [h.text for h in answer] == ["apple pie"]
+        assert answer.notices[0].startswith("not re-ranked: vector.rerank_model")
+
+
+def test_a_fixed_taxonomy_without_topics_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="custom_topics"):
+        opened(tmp_path, topics__taxonomy="fixed")
