@@ -30,7 +30,7 @@ def cut(text: str) -> list[str]:
         "1. Buy milk",
         '"Really?" she asked.',
         "La Sra. García y el Dr. Pérez llegaron.",
-        "Acme Inc. CEO Tim Cook spoke.",
+        "Acme Inc. chairman Tim Cook spoke.",
         "192.168.0.1 is up",
         "a wrapped line of an e-mail that is long enough to have been wrapped by\nits program, Not by a person.",
     ],
