@@ -95,7 +95,10 @@ def test_a_reader_who_leaves_is_no_error(environment: dict[str, str]) -> None:
 
 def test_ctrl_c_is_code_130_and_breaks_nothing(environment: dict[str, str], home: Path) -> None:
     run(environment, "remember", "one")
-    with subprocess.Popen([*MNEMIC, "work"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as work:
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}  # a shell in the background ignores it
+    with subprocess.Popen(
+        [*MNEMIC, "work"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **heard
+    ) as work:
         _wait(lambda: _lease(home))
         work.send_signal(signal.SIGINT)
         out, err = work.communicate(timeout=30)
