@@ -99,9 +99,12 @@ def test_ctrl_c_is_code_130_and_breaks_nothing(environment: dict[str, str], home
     with subprocess.Popen(
         [*MNEMIC, "work"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **heard
     ) as work:
-        _wait(lambda: _lease(home))
-        work.send_signal(signal.SIGINT)
-        out, err = work.communicate(timeout=30)
+        try:
+            _wait(lambda: _lease(home))
+            work.send_signal(signal.SIGINT)
+            out, err = work.communicate(timeout=30)
+        finally:
+            work.kill()  # a failure must not wait for ever
     assert (work.returncode, out) == (130, b"")
     assert b"Traceback" not in err
     assert json.loads(run(environment, "status", "--json").stdout)["events"] == 1
