@@ -62,7 +62,6 @@ class Worker:
         self._store, self._analyser, self._models = engine.store, engine.analyser, engine.models
         self._judging, self._clock = engine.judging, engine.clock
         self._pace = engine.config.worker
-        self._stays = engine.config.worker.enabled  # somebody goes on working after `settle`, and keeps the lease
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
         self._lease: Lease | None = None
         self._lease_until = 0.0
@@ -283,8 +282,6 @@ class Worker:
                 if not self.missing():
                     return True  # another worker did it
             elif not self._run_leased(end):
-                if not self._stays:
-                    self.release()  # at rest: whoever has work next need not wait for the lease to lapse
                 return True
             if end is not None and time.monotonic() > end:
                 return False
