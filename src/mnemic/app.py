@@ -28,6 +28,7 @@ from mnemic.engine.spool import Spool
 from mnemic.errors import ConfigError, InvalidInput, MnemicError, Unreachable
 from mnemic.integrations import documents as documents_of
 from mnemic.models import pick, tokens
+from mnemic.models.own import OwnEmbedder
 from mnemic.ports import Clock, Embedder, Reranker
 from mnemic.store import Store
 from mnemic.store.driver import Driver
@@ -225,6 +226,9 @@ def copy_store(config: Config, source: str, target: str, progress: Callable[[Cop
     """
     from mnemic.store.copying import copy
 
+    file = Path(source.removeprefix("sqlite:///"))
+    if source.startswith("sqlite:///") and not file.is_file():
+        raise ConfigError(f"there is no store at {file}")
     if source == target:
         raise ConfigError("the source and the target are the same store")
     engine = assemble(replace(config, store=replace(config.store, url=source)))
@@ -253,6 +257,7 @@ def zone_of(config: Config) -> tzinfo:
 
 def _models(config: Config, own: Embedder | None) -> Models:
     settings = config.embeddings
+    own = OwnEmbedder(own) if own is not None else None
 
     def choose(recorded: Space | None) -> Embedders:
         if own is not None:

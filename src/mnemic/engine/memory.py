@@ -330,7 +330,9 @@ class AsyncMemory:
 
     def _get(self, ident: EventId | UUID | str | int) -> Event:
         store = self._engine.store
-        if isinstance(ident, int) or (isinstance(ident, str) and ident.isdigit() and len(ident) < 19):
+        if isinstance(ident, int) or (
+            isinstance(ident, str) and ident.isascii() and ident.isdecimal() and len(ident) < 19
+        ):
             found = store.events.by_seq(self._namespace, [int(ident)]).get(int(ident))
         else:
             try:

@@ -7,6 +7,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Coroutine, Iterable, Sequence
+from concurrent.futures import CancelledError
 from typing import Any, Self, TypeVar, Unpack
 from uuid import UUID
 
@@ -18,11 +19,14 @@ from mnemic.engine.memory import AsyncMemory
 from mnemic.engine.sources import Ingested, SourceText
 from mnemic.engine.status import Status
 from mnemic.engine.topics import NamedTopic
+from mnemic.errors import StorageError
 from mnemic.store.chunks import Archived
 from mnemic.store.events import SessionSummary
 from mnemic.store.sources import StoredSource
 
 T = TypeVar("T")
+
+CLOSED = "this memory is closed; open it again"
 
 
 class Portal:
@@ -31,6 +35,8 @@ class Portal:
     def __init__(self) -> None:
         # psycopg's async mode and subprocess pipes differ on Windows; the selector loop is what all we use runs on.
         self.loop = asyncio.SelectorEventLoop() if sys.platform == "win32" else asyncio.new_event_loop()
+        self._lock = threading.Lock()  # a call is handed over before the loop stops, or refused
+        self._stopped = False
         self._thread = threading.Thread(target=self._run, name="mnemic-loop", daemon=True)
         self._thread.start()
 
@@ -39,12 +45,34 @@ class Portal:
         self.loop.run_forever()
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+        """Run a coroutine to its end. Errors: its own; StorageError when the loop stops first."""
+        with self._lock:
+            if self._stopped:
+                coroutine.close()
+                raise StorageError(CLOSED)
+            future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        try:
+            return future.result()
+        except CancelledError:
+            raise StorageError(CLOSED) from None
 
     def stop(self) -> None:
+        """End what still runs, so that nobody waits for ever, then the loop. Idempotent."""
+        with self._lock:
+            if self._stopped:
+                return
+            self._stopped = True
+        asyncio.run_coroutine_threadsafe(_end_all(), self.loop).result()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
+
+
+async def _end_all() -> None:
+    running = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
 
 
 class Memory:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mnemic.domain.types import Query, Space
 from mnemic.engine.parts import Engine
 from mnemic.engine.worker import Worker
-from mnemic.errors import ModelError
+from mnemic.errors import ModelError, ModelUnavailable
 from mnemic.ports import Embedder
 from mnemic.store.vectors import Floats
 
+MAX_ASKING = 16  # questions that wait for their vectors at one time
 QUERY_CHARS = 4_000  # of a pasted page the beginning is the question; keyword search reads all of it
 
 
@@ -38,6 +41,7 @@ class Questions:
     def __init__(self, engine: Engine, worker: Worker, run: Run) -> None:
         self._engine, self._worker, self._run = engine, worker, run
         self._serving: Serving | None = None
+        self._asking = threading.BoundedSemaphore(MAX_ASKING)
 
     async def vector(self, query: Query, notices: list[str]) -> tuple[Floats | None, Space | None]:
         """(vector, its space), or (None, None)."""
@@ -51,14 +55,31 @@ class Questions:
         if serving.embedder is None:
             return None, None
         limit = self._engine.config.recall.embed_timeout_ms / 1000
-        texts = [query.text[:QUERY_CHARS]]
         try:
-            matrix = await asyncio.wait_for(self._run(_embed, serving.embedder, texts), limit)
+            matrix = await asyncio.wait_for(self._embedded(serving.embedder, query.text[:QUERY_CHARS]), limit)
         except (ModelError, TimeoutError) as error:
             why = str(error) or f"no vector within {limit:g} s"
             notices.append(f"keyword search only: {why}")
             return None, None
         return matrix[0], serving.space
+
+    async def _embedded(self, embedder: Embedder, text: str) -> Floats:
+        """In a thread of its own, which nobody waits for longer than the answer may take: a model that hangs must hold
+        up neither the other verbs nor the end of the process. Errors: ModelError."""
+        if not self._asking.acquire(blocking=False):
+            raise ModelUnavailable(f"{MAX_ASKING} questions already wait for {embedder.space.label}")
+        answer: Future[Floats] = Future()
+
+        def work() -> None:
+            try:
+                answer.set_result(embedder.embed([text], query=True))
+            except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+                answer.set_exception(error)
+            finally:
+                self._asking.release()
+
+        threading.Thread(target=work, name="mnemic-question", daemon=True).start()
+        return await asyncio.shield(asyncio.wrap_future(answer))
 
     def served_by(self, space: Space | None) -> bool:
         """Whether that is the space the vectors are made for; if not, it is looked up again at the next question."""
@@ -70,7 +91,8 @@ class Questions:
     def _find(self) -> Serving:
         serving = self._engine.store.upkeep.serving()
         if serving is None:
-            return Serving(None, None, "")
+            failure = self._worker.failure
+            return Serving(None, None, f"keyword search only: {failure}" if failure else "")
         choice = self._worker.embedders()
         if choice.serving is None or choice.serving.space != serving.space:
             self._worker.forget_choice()  # another process has reindexed
@@ -79,7 +101,3 @@ class Questions:
             why = choice.reason or f"no embedder for {serving.space.label}"
             return Serving(serving.space, None, f"keyword search only: {why}")
         return Serving(serving.space, choice.serving, choice.reason if choice.configured is not None else "")
-
-
-def _embed(embedder: Embedder, texts: list[str]) -> Floats:
-    return embedder.embed(texts, query=True)

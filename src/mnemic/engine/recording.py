@@ -74,6 +74,8 @@ class Recording:
         events = [self._reader.event(draft, Said()) for draft in drafts]
         if not events:
             return []
+        named = [event for event, draft in zip(events, drafts, strict=True) if draft.id]
+        self._refuse_others(named)
         seqs = {ident: int(seq) for ident, seq in self._engine.spool.append(self._namespace, events).items()}
         rest = [event.id for event in events if event.id not in seqs]
         try:
@@ -81,4 +83,17 @@ class Recording:
         except Unreachable:  # durable in the journal, applied later
             known = {}
         seqs |= {ident: seq for ident, (_, seq) in known.items()}
+        self._refuse_others(named)  # another node may have come between
         return [Receipt(e.id, Seq(seqs.get(e.id, 0)), e.id not in seqs) for e in events]
+
+    def _refuse_others(self, events: Sequence[Event]) -> None:
+        """Errors: Conflict when the log has one of these ids with other content."""
+        if not events:
+            return
+        try:
+            known = self._engine.store.events.digests(self._namespace, [event.id for event in events])
+        except Unreachable:  # applying settles it later
+            return
+        for event in events:
+            if event.id in known and known[event.id][0] != encode(event)[0]:
+                raise Conflict(f"the id {event.id} was recorded before with other content; use a new id")

@@ -224,7 +224,7 @@ class Client:
     def _json(self, content: bytes) -> object:
         try:
             return json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             kind = "a web page" if content.lstrip()[:1] == b"<" else "something that is not JSON"
             raise ModelMisbehaved(f"{self.target.name} answered {kind}; check {self.target.url_setting}") from error
 

@@ -330,3 +330,73 @@ def test_u55_a_rare_word_surfaces_whatever_the_vector_says(tmp_path: Path) -> No
         memory.remember("The Fennel relay needs TLS off on port 1993.")
         memory.settle()
         assert [h.text for h in memory.recall("fennel relay")] == ["The Fennel relay needs TLS off on port 1993."]
+
+
+def test_closing_ends_what_other_threads_wait_for(tmp_path: Path) -> None:
+    slow, let_go, asked = FakeEmbedder(), threading.Event(), threading.Event()
+    settings = QUIET | {"recall.embed_timeout_ms": 60_000}
+    memory = Memory.open(home=tmp_path, embedder=slow, settings=settings)
+    memory.remember("The boat lies at the pier")
+    memory.settle()
+
+    def hang() -> None:
+        asked.set()
+        let_go.wait(60)
+
+    slow.before = hang
+    ended: list[str] = []
+
+    def ask() -> None:
+        try:
+            memory.recall("boat")
+        except StorageError as error:
+            ended.append(str(error))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert asked.wait(30)
+    memory.close()
+    for thread in threads:
+        thread.join(30)
+    let_go.set()
+    assert ended == ["this memory is closed; open it again"] * 4
+    for use in (memory.events, memory.settle, memory.status):
+        with pytest.raises(StorageError, match="closed"):
+            use()
+
+
+def test_a_model_that_hangs_holds_up_nothing_else(tmp_path: Path) -> None:
+    slow, let_go = FakeEmbedder(), threading.Event()
+    with Memory.open(home=tmp_path, embedder=slow, settings=QUIET | {"recall.embed_timeout_ms": 50}) as memory:
+        memory.remember("The boat lies at the pier")
+        memory.settle()
+        slow.before = lambda: let_go.wait(60)
+        answers = [memory.recall("boat") for _ in range(20)]  # more than may wait at one time
+        assert {a[0].text for a in answers} == {"The boat lies at the pier"}
+        assert all(a.notices[0].startswith("keyword search only") for a in answers)
+        assert len(memory.events()) == 1
+        let_go.set()
+
+
+def test_many_under_taken_ids_are_refused_whole(memory: Memory) -> None:
+    ident, at = "0" * 31 + "7", datetime(2031, 1, 1, tzinfo=UTC)
+    memory.record("content A", id=ident, at=at)
+    memory.settle()
+    with pytest.raises(Conflict, match="with other content"):
+        memory.record_many([Draft("something else"), Draft("content B", id=ident, at=at)])
+    assert [e.text for e in memory.events()] == ["content A"]
+
+
+@pytest.mark.parametrize("answer", [[[float("nan")] * 8], [[1e30] * 8], [[0.0] * 8], [[1.0] * 5], None, []])
+def test_an_embedder_of_ones_own_that_misbehaves_degrades_and_stores_nothing(tmp_path: Path, answer: object) -> None:
+    wrong = FakeEmbedder()
+    wrong.embed = lambda texts, query=False: answer  # type: ignore[assignment, method-assign, misc, return-value]
+    with Memory.open(home=tmp_path, embedder=wrong, settings=QUIET) as memory:
+        memory.remember("The boat lies at the pier")
+        memory.settle()
+        assert "the embedder fake/fake/8" in memory.status().work.failure
+        found = memory.recall("boat")
+        assert [h.text for h in found] == ["The boat lies at the pier"]
+        assert found.notices[0].startswith("keyword search only: the embedder fake/fake/8")
+        assert memory.status().spaces == ()
