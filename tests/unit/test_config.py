@@ -185,3 +185,15 @@ def test_toml_beats_json_and_a_wrong_pasted_key_is_an_error(tmp_path: Path) -> N
     (tmp_path / "config.json").write_text('{"memory": {"backend": "markdown"}}')
     with pytest.raises(ConfigError, match="'markdown' is not known"):
         config(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["VECTOR__TOP_K", "WORKER__BATCH", "STORE__READERS"])
+def test_a_number_that_makes_no_sense_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=r"environment MNEMIC_\w+: [a-z_.]+ = 0 must be at least 1"):
+        config(tmp_path, {f"MNEMIC_{name}": "0"})
+
+
+def test_a_folder_in_the_place_of_the_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").mkdir()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        config(tmp_path)

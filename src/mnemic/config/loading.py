@@ -28,6 +28,22 @@ log = logging.getLogger("mnemic.config")
 Origin = str  # "default", "environment MNEMIC_...", or the path of a file
 PROJECT_FILE = ".mnemic.toml"
 SECRET_KEYS = frozenset({"api_key", "token"})
+_LEAST: Mapping[str, float] = {
+    "vector.top_k": 1,
+    "vector.ef_search": 1,
+    "worker.batch": 1,
+    "worker.poll_ms": 1,
+    "worker.lease_s": 1,
+    "store.busy_timeout_ms": 0,
+    "store.readers": 1,
+    "store.query_deadline_ms": 1,
+    "record.max_bytes": 1,
+    "embeddings.dimension": 0,
+    "embeddings.batch": 1,
+    "embeddings.timeout_s": 0.001,
+    "recall.embed_timeout_ms": 1,
+    "recall.rerank_timeout_ms": 1,
+}
 NOT_IN_PROJECT = frozenset({"api_key", "token", "base_url", "url"})  # a checked-out folder must not redirect data
 
 
@@ -105,6 +121,12 @@ def load(
         _check(key, known, "argument")
         values[key] = (value, "argument")
     config = _build(Config, "", values)
+    leaves = dict(_leaves(config))
+    for key, least in _LEAST.items():
+        value = leaves[key]
+        if isinstance(value, int | float) and value < least:
+            where = values[key][1] if key in values else "default"
+            raise ConfigError(f"{where}: {key} = {value} must be at least {least}")
     config = replace(config, home=home)
     settings = tuple(
         Setting(key, value, values[key][1] if key in values else "default") for key, value in _leaves(config)
@@ -122,7 +144,7 @@ def _files(environment: Mapping[str, str], home: Path, folder: Path | None) -> I
     """Files that exist, weakest first, with the last parts of keys that they may not set."""
     user = user_file(environment, home)
     for path, banned in ((user.with_suffix(".json"), frozenset[str]()), (user, frozenset[str]())):
-        if path.is_file():
+        if path.exists():  # a folder of that name is an error when it is read, not nothing
             yield path, banned
     project = _project_file(folder)
     if project is not None:

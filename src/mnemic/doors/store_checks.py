@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from mnemic import app
 from mnemic.config import Config
 from mnemic.doors.checks import Check, failed
-from mnemic.errors import MnemicError, SchemaTooNew, StorageDamaged, WrongKey
+from mnemic.errors import ConfigError, MnemicError, SchemaTooNew, StorageDamaged, WrongKey
 
 if TYPE_CHECKING:
     from mnemic.engine.parts import Engine
@@ -33,9 +33,10 @@ def of_the_store(config: Config, *, repair: bool) -> Iterator[Check]:
     try:
         memory, engine = app.opened(config)
     except MnemicError as error:
-        yield failed("journal", error, _fix_of(error))
+        yield failed("config" if isinstance(error, ConfigError) else "journal", error, _fix_of(error))
         return
     with memory:
+        yield from _reranker(engine)
         yield from _journal(engine.journal, engine.spool.pending())
         yield from _vectors(engine, repair=repair)
         try:
@@ -49,6 +50,19 @@ def of_the_store(config: Config, *, repair: bool) -> Iterator[Check]:
         if now.quarantined:
             text = f"{now.quarantined} events came with an id that was taken; they are kept apart"
             yield Check("quarantine", "warn", text, "look at their source; it gives one id to two things")
+
+
+def _reranker(engine: Engine) -> Iterator[Check]:
+    if not engine.config.vector.rerank_model:
+        return
+    try:
+        found = engine.reranker()
+        if found is not None:
+            found.rerank("a question", ["a text"])
+    except MnemicError as error:
+        yield Check("re-ranker", "warn", str(error), "correct vector.rerank_model, or unset it")
+    else:
+        yield Check("re-ranker", "ok", "answers")
 
 
 def _file(config: Config) -> Path | None:

@@ -184,6 +184,10 @@ class AsyncMemory:
         """Sources whose name holds `name`, whatever its case, oldest first."""
         return await self._run(self._sources.all, name)
 
+    async def restore_sources(self) -> int:
+        """Note sources whose documents came into the log by an import; how many."""
+        return await self._run(self._sources.restore)
+
     async def hygiene(self, *, dry_run: bool = True) -> Swept:
         """Take near-copies, what is old and what is too many out of the index (settings `hygiene`); never what a person
         wrote or kept. The log is untouched, and `restore_archived` puts back. A dry run only lists."""

@@ -153,6 +153,10 @@ class Memory:
         """Sources whose name holds `name`, whatever its case, oldest first."""
         return self._portal.call(self._memory.sources(name))
 
+    def restore_sources(self) -> int:
+        """Note sources whose documents came into the log by an import; how many."""
+        return self._portal.call(self._memory.restore_sources())
+
     def hygiene(self, *, dry_run: bool = True) -> Swept:
         """Take near-copies, what is old and what is too many out of the index; see `AsyncMemory.hygiene`."""
         return self._portal.call(self._memory.hygiene(dry_run=dry_run))

@@ -63,7 +63,9 @@ class Sources:
             raise InvalidInput(f"{source.uri or source.name} holds no text")
         ident = UUID(bytes=blake2b(f"source\0{self._namespace}\0{source.uri}".encode(), digest_size=16).digest())
         digest = sha256(source.text.encode()).hexdigest()
-        former = next((s for s in self._store.sources.all(self._namespace) if s.id == ident), None)
+        known = self._store.sources.all(self._namespace)
+        former = next((s for s in known if s.id == ident or (s.uri and s.uri == source.uri)), None)
+        ident = former.id if former else ident
         if former is not None and former.digest == digest:
             chunks = self._chunks_of(former)
             return Ingested(former, "unchanged", len(chunks), len(chunks), len(source.text))
@@ -97,6 +99,28 @@ class Sources:
         text = "\n\n".join(f"{event.actor or event.role}: {event.text}" for event in events)
         return SourceText(f"log:{begin}-{end}", name, "buffer", text), (begin, end)
 
+    def restore(self) -> int:
+        """Note sources whose documents are in the log but not in the list, as after an import; how many. Former
+        versions leave the index again."""
+        listed = {s.id: s.version for s in self._store.sources.all(self._namespace)}
+        found: dict[UUID, dict[int, list[Event]]] = {}
+        for event in self._events(1, None, kinds=(Kind.DOCUMENT,)):
+            source, version = event.data.get("source"), event.data.get("version")
+            if isinstance(source, str) and isinstance(version, int):
+                found.setdefault(UUID(hex=source), {}).setdefault(version, []).append(event)
+        count = 0
+        for ident, versions in found.items():
+            latest = max(versions)
+            if listed.get(ident, 0) >= latest:
+                continue
+            for version in sorted(versions)[:-1]:
+                seqs = [int(event.seq) for event in versions[version]]
+                places = [p.id for seq in seqs for p in self._store.chunks.of_event(self._namespace, seq)]
+                self._store.chunks.archive(self._namespace, places, REPLACED)
+            self._store.sources.put(self._namespace, _listed(ident, latest, versions[latest]))
+            count += 1
+        return count
+
     def all(self, name: str = "") -> list[StoredSource]:
         """Sources whose name holds `name`, whatever its case, oldest first."""
         wanted = name.casefold()
@@ -122,6 +146,7 @@ class Sources:
                 "name": source.name,
                 "type": source.type,
                 "version": version,
+                "digest": digest,
                 "part": number + 1,
                 "parts": len(parts),
             }
@@ -155,11 +180,11 @@ class Sources:
         texts = {text for _, text in old}
         return sum(text in texts for _, text in fresh)
 
-    def _events(self, first: int, last: int | None) -> list[Event]:
+    def _events(self, first: int, last: int | None, kinds: tuple[Kind, ...] = ()) -> list[Event]:
         found: list[Event] = []
         after = first - 1
         while True:
-            page = self._store.events.select(self._namespace, EventFilter(after=after, last=last))
+            page = self._store.events.select(self._namespace, EventFilter(kinds=kinds, after=after, last=last))
             found += [e for e in page if e.kind not in (Kind.MARKER, Kind.EDIT)]
             if len(page) < 1_000:
                 return found
@@ -168,6 +193,24 @@ class Sources:
     def _after_last_span(self) -> int:
         spans = [re.fullmatch(r"log:\d+-(\d+)", s.uri) for s in self._store.sources.all(self._namespace)]
         return max((int(m[1]) + 1 for m in spans if m), default=1)
+
+
+def _listed(ident: UUID, version: int, events: Sequence[Event]) -> StoredSource:
+    """A source as its documents tell it."""
+    text, told = "".join(event.text for event in events), events[0].data
+    return StoredSource(
+        id=ident,
+        name=str(told.get("name", "")),
+        type=str(told.get("type", "document")),
+        uri=str(told.get("uri", "")),
+        digest=str(told.get("digest") or sha256(text.encode()).hexdigest()),
+        version=version,
+        session=None,
+        first=min(int(event.seq) for event in events),
+        last=max(int(event.seq) for event in events),
+        summary=opening(text),
+        created_at=micros(events[0].at),
+    )
 
 
 def opening(text: str) -> str:

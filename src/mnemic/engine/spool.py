@@ -161,6 +161,8 @@ class Spool:
             self._thread.join()
         try:
             self.drain(wait=False)
+        except StorageLocked:  # another process applies just now; everything is durable, and nobody need do anything
+            log.debug("the journal is left to whoever holds the store")
         except MnemicError as error:
             log.warning("%d events are left in the journal for the next start: %s", self.pending(), error)
 

@@ -96,7 +96,7 @@ class OnnxReranker:
             session = onnxruntime.InferenceSession(str(self._path), options, providers=["CPUExecutionProvider"])
             tokenizer = Tokenizer.from_file(str(self._tokenizer_path))
         except Exception as error:
-            raise ModelMissing(f"vector.rerank_model: {self._path} or its tokenizer.json is no such file") from error
+            raise ModelMissing(f"vector.rerank_model: {self._path} or its tokenizer.json cannot be loaded") from error
         unknown = [given.name for given in session.get_inputs() if given.name not in _INPUTS]
         if unknown:
             raise ModelMisbehaved(f"{self.name} wants the inputs {', '.join(unknown)}; it is no text cross-encoder")

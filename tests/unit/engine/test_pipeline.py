@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemic import Memory
+from mnemic import Draft, Memory
 from mnemic.app import assemble
 from mnemic.config import load
 from mnemic.engine.reranking import reranked
@@ -324,3 +324,22 @@ def test_a_missing_reranker_leaves_the_order_and_says_why(tmp_path: Path) -> Non
 def test_a_fixed_taxonomy_without_topics_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="custom_topics"):
         opened(tmp_path, topics__taxonomy="fixed")
+
+
+def test_sources_that_came_with_an_import_are_listed_and_not_kept_twice(tmp_path: Path) -> None:
+    with opened(tmp_path / "old") as old:
+        old.ingest(SourceText("file:///a.md", "bees", "document", "Bees make honey in the hive."))
+        old.ingest(SourceText("file:///a.md", "bees", "document", "Wasps make paper under the roof."))
+        events = old.events()
+    with opened(tmp_path / "new") as new:
+        drafts = [
+            Draft(e.text, kind=e.kind, channel=e.channel, at=e.at, trust=e.trust, data=e.data, id=e.id) for e in events
+        ]
+        new.record_many(drafts)
+        assert new.sources() == []
+        assert new.restore_sources() == 1
+        assert [(s.name, s.version, s.uri) for s in new.sources()] == [("bees", 2, "file:///a.md")]
+        assert new.recall("hive honey").hits == ()
+        again = new.ingest(SourceText("file:///a.md", "bees", "document", "Wasps make paper under the roof."))
+        assert (again.status, len(new.events())) == ("unchanged", 2)
+        assert new.restore_sources() == 0

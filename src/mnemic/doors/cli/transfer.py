@@ -80,6 +80,8 @@ def import_(door: Door, file: File, options: ImportOptions) -> Reply:
             rows = _rows(door, (stream, name, advance), options)
             for batch in _batches(rows, BATCH):
                 _take(memory, engine, batch, tally, dry=options.dry_run)
+        if tally.imported and not options.dry_run:
+            memory.restore_sources()
         left = bool(tally.imported) and not options.dry_run
     if left and door.config.worker.enabled:
         start_worker(door.config.home, door.environment)

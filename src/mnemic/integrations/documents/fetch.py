@@ -132,6 +132,7 @@ def _target(url: str, policy: FetchPolicy) -> _Target:
     if not port or (policy.ports is not None and port not in policy.ports):
         raise InvalidInput(
             f"{shown}: port {port} is refused; allowed: {', '.join(map(str, sorted(policy.ports or ())))}"
+            " (--allow-private lifts this for addresses of your own)"
         )
     path = quote(parts.path or "/", safe="/%:@!$&'()*+,;=~-._")
     query = "?" + quote(parts.query, safe="/%:@!$&'()*+,;=~-._?[]|") if parts.query else ""
