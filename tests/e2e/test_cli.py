@@ -648,3 +648,13 @@ def test_the_demo_leaves_the_memory_alone_and_answers(cli: Cli, home: Path) -> N
     assert found["questions"][-1]["hits"][0]["at"] > "2026-04-01"
     assert found["seconds"] < 10
     assert not home.exists()
+
+
+def test_the_products_own_docs_answer_under_a_topic_of_ones_own(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MNEMIC_TOPICS__TAXONOMY", "fixed")
+    monkeypatch.setenv("MNEMIC_TOPICS__CUSTOM_TOPICS", '["configuration"]')
+    docs = Path(__file__).parent.parent.parent / "docs"
+    assert cli("ingest", str(docs), "--json").json["failed"] == []
+    found = cli("recall", "what does the filter do", "--topic", "configuration", "--json").json["hits"]
+    assert "What the filter does" in found[0]["text"]
+    assert cli("recall", "filter", "--topic", "knitting", "--json").json["hits"] == []
